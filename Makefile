@@ -1,0 +1,37 @@
+# tokbatch: `make demo` runs the main job on the sample, `make test` runs the tests. Both set up .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint oracles clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml src/tokbatch/_version.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## tokenize the sample corpus and print what was lost, file by file
+	$(BIN)/python jobs/demo.py
+
+test: $(STAMP)  ## the tests
+	$(BIN)/python -m pytest -m "not long"
+
+test-all: $(STAMP)  ## the tests, with the exhaustive and the random ones
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+oracles: $(STAMP)  ## regenerate the frozen answers of the oracle and compare them with the committed ones
+	$(BIN)/python tests/oracles/make_oracles.py --check
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) build dist out src/*.egg-info

@@ -1,0 +1,88 @@
+"""Columns of texts and of ids as flat buffers: what goes into an engine and what comes out, without Arrow.
+
+`batch/arrow.py` turns Arrow arrays into these and back, without copying. Nulls stay on that side: here every row
+has a value.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tokbatch.errors import EncodeError, TokbatchError
+
+Buffer = bytes | bytearray | memoryview | array.array  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """`rows` texts in UTF-8: row i is `data[list_offsets[i]:list_offsets[i + 1]]` (bytes; int64 offsets)."""
+
+    data: Buffer
+    list_offsets: Buffer
+    rows: int
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str]) -> TextColumn:
+        """Lay texts end to end. A lone surrogate is an `EncodeError` with its row."""
+        data, list_offsets = bytearray(), array.array("q", [0])
+        for row, text in enumerate(texts):
+            try:
+                data += text.encode()
+            except UnicodeEncodeError as error:
+                raise EncodeError(
+                    f"a lone surrogate U+{ord(text[error.start]):04X} at character {error.start} is no text",
+                    where=f"row {row}",
+                    row=row,
+                ) from None
+            list_offsets.append(len(data))
+        return cls(bytes(data), list_offsets, len(list_offsets) - 1)
+
+    def __iter__(self) -> Iterator[str]:
+        for row in range(self.rows):
+            yield self.text(row)
+
+    def text(self, row: int) -> str:
+        """Give the text of a row. Bytes that are not UTF-8 are an `EncodeError` with the row."""
+        offsets = memoryview(self.list_offsets).cast("B").cast("q")
+        raw = bytes(memoryview(self.data)[offsets[row] : offsets[row + 1]])
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise EncodeError(
+                f"byte {error.start} of the text (0x{raw[error.start]:02X}) is not UTF-8", where=f"row {row}", row=row
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class IdColumn:
+    """`rows` lists of token ids: row i is `ids[list_offsets[i]:list_offsets[i + 1]]` (int32 ids; int64 offsets).
+
+    `failures` has (row, error) for the rows that could not be encoded, where the caller asked to go on past them;
+    their lists are empty.
+    """
+
+    ids: Buffer
+    list_offsets: Buffer
+    rows: int
+    failures: list[tuple[int, TokbatchError]] = field(default_factory=list)
+
+    @classmethod
+    def from_lists(cls, lists: Iterable[Iterable[int]]) -> IdColumn:
+        """Lay lists of ids end to end."""
+        ids, list_offsets = array.array("i"), array.array("q", [0])
+        for row in lists:
+            ids.extend(row)
+            list_offsets.append(len(ids))
+        return cls(ids, list_offsets, len(list_offsets) - 1)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for row in range(self.rows):
+            yield self.row(row)
+
+    def row(self, row: int) -> list[int]:
+        """Give the ids of a row."""
+        offsets = memoryview(self.list_offsets).cast("B").cast("q")
+        ids = memoryview(self.ids).cast("B").cast("i")
+        return ids[offsets[row] : offsets[row + 1]].tolist()

@@ -1,0 +1,1 @@
+"""From a pretoken to tokens: one module a model."""

@@ -1,0 +1,1 @@
+"""A corpus: config, plan, storage, worker, run, manifest, report."""
