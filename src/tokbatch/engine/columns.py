@@ -7,7 +7,7 @@ has a value.
 from __future__ import annotations
 
 import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tokbatch.errors import EncodeError, TokbatchError
@@ -60,13 +60,14 @@ class IdColumn:
     """`rows` lists of token ids: row i is `ids[list_offsets[i]:list_offsets[i + 1]]` (int32 ids; int64 offsets).
 
     `failures` has (row, error) for the rows that could not be encoded, where the caller asked to go on past them;
-    their lists are empty.
+    their lists are empty. `truncated_rows` are the rows (ascending) whose ids the tokenizer's truncation cut.
     """
 
     ids: Buffer
     list_offsets: Buffer
     rows: int
     failures: list[tuple[int, TokbatchError]] = field(default_factory=list)
+    truncated_rows: Sequence[int] = ()
 
     @classmethod
     def from_lists(cls, lists: Iterable[Iterable[int]]) -> IdColumn:

@@ -23,11 +23,14 @@ class Absorbed:
     """Whitespace that added tokens took from their surroundings, in one column of texts.
 
     `counts` maps (side, token content, whitespace character) to a number of characters; `side` is "lstrip" or
-    "rstrip". `documents` maps (side, token content) to the number of documents in which that token took any.
+    "rstrip". `documents` maps (side, token content) to the number of documents in which that token took any, and
+    `documents_by_whitespace` (side, whitespace character) to the number of documents in which that character was
+    taken.
     """
 
     counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
     documents: dict[tuple[str, str], int] = field(default_factory=dict)
+    documents_by_whitespace: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,25 @@ class Engine(Protocol):
     @property
     def max_id(self) -> int:
         """The largest id that an encoding can contain; what decides whether 16 bits are enough."""
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the added tokens with `special = true`."""
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id that the model gives for what it does not know; None where it has no such token."""
+
+    @property
+    def byte_token_ids(self) -> frozenset[int]:
+        """The ids of the tokens `<0x00>` to `<0xFF>` where the model falls back to bytes; else empty."""
+
+    @property
+    def single_template(self) -> tuple[int | None, ...]:
+        """What the post-processor makes of a single text: ids, and None in the place of the text.
+
+        ``(101, None, 102)`` for BERT; ``(None,)`` where there is no post-processor.
+        """
 
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a token; None where there is none."""
