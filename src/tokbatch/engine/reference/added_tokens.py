@@ -1,0 +1,191 @@
+"""The added-token scanner: the one place where entries are matched in text before the model sees it.
+
+It runs twice over a document. The first pass looks for the entries with `normalized: false` in the raw text; what lies
+between the matches is then normalized, and the second pass looks there for the entries with `normalized: true`, whose
+own content was normalized too. `special` plays no part in matching.
+
+In each pass the leftmost match wins, of several the longest, and the search goes on after it. Only then
+`single_word` may reject the match (its text is not searched again), and `lstrip` and `rstrip` widen it over the
+whitespace around it. The search knows nothing of the widening, so a match can begin inside whitespace that the match
+before it has already taken: see `AddedTokenMatcher.matches` for what comes of that.
+
+The source of all of it is `tokenizers/src/tokenizer/added_vocabulary.rs` of the oracle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from tokbatch.errors import EncodeError
+from tokbatch.spec import AddedToken, TokenizerSpec
+from tokbatch.spec.added_token_ids import added_token_ids
+from tokbatch.spec.unicode import set_named
+
+MOST_PREFIXES = 64  # more distinct prefixes than this make the candidate search slower than shorter ones do
+
+
+class AddedMatch(NamedTuple):
+    """A match, as character positions in the text that was searched.
+
+    `start` and `end` are what the match consumed, absorbed whitespace included; `content_start` and `content_end` are
+    what the content itself covers. `start` can lie before the end of the previous match (its blank is claimed twice).
+    """
+
+    token_id: int
+    start: int
+    end: int
+    content_start: int
+    content_end: int
+
+
+class AddedTokenMatcher:
+    """One pass: the entries that it looks for, by their pattern."""
+
+    def __init__(self, entries: Iterable[tuple[str, int, AddedToken]], skipped: frozenset[str] = frozenset()):
+        self._entries: dict[str, tuple[int, AddedToken]] = {}
+        self._ambiguous: set[str] = set()
+        self._skipped = skipped
+        for pattern, token_id, token in entries:
+            if pattern in self._entries:
+                self._ambiguous.add(pattern)
+            self._entries[pattern] = (token_id, token)
+        self._candidates, self._prefix_length = _candidate_pattern(self._entries)
+        lengths: dict[str, set[int]] = {}
+        for pattern in self._entries:
+            lengths.setdefault(pattern[: self._prefix_length], set()).add(len(pattern))
+        self._lengths = {prefix: sorted(found, reverse=True) for prefix, found in lengths.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def _raw_matches(self, text: str) -> Iterator[tuple[int, int, int, AddedToken]]:
+        """Yield leftmost, then longest matches that do not overlap: (start, end, id, entry)."""
+        position = 0
+        while candidate := self._candidates.search(text, position):
+            start = candidate.start()
+            position = start + 1
+            for length in self._lengths[candidate.group()]:
+                pattern = text[start : start + length]
+                if len(pattern) == length and pattern in self._entries:
+                    if pattern in self._ambiguous:
+                        raise EncodeError(
+                            f"several added tokens are {pattern!r} once normalized; which of them it is changes from "
+                            "run to run in tokenizers",
+                            code="ambiguous-added-token",
+                            hint="remove all but one of them from added_tokens",
+                        )
+                    position = start + length
+                    yield start, position, *self._entries[pattern]
+                    break
+
+    def matches(self, text: str) -> list[AddedMatch]:
+        """Find all entries in a text, in order.
+
+        Where the text of a match was already consumed by the `rstrip` of the match before: without `lstrip` it
+        counts again, and the text goes on after it; with `lstrip` nothing is left of it when the whole of it was
+        consumed to the last character, and the oracle crashes when more than it was consumed.
+        """
+        found = []
+        consumed = 0
+        for content_start, content_end, token_id, token in self._raw_matches(text):
+            if token.content in self._skipped:
+                continue
+            if token.single_word and (_word_before(text, content_start) or _word_after(text, content_end)):
+                continue
+            start, end = content_start, content_end
+            if token.lstrip:
+                start = _whitespace_before(text, content_start, consumed)
+            if token.rstrip:
+                end = _whitespace_after(text, max(content_end, consumed))
+            if start > end:
+                raise EncodeError(
+                    f"the whitespace that the added token {token.content!r} is made of was already consumed by the "
+                    "rstrip of the token before it (tokenizers crashes here)",
+                    where=f"character {content_start}",
+                    code="added-token-overlap",
+                    hint="an added token made of whitespace should not have lstrip beside one with rstrip",
+                )
+            found.append(AddedMatch(token_id, start, end, content_start, content_end))
+            consumed = end
+        return found
+
+
+class AddedVocabulary:
+    """The added tokens with the ids they really have, and the two passes over a text."""
+
+    def __init__(self, spec: TokenizerSpec, normalize: Callable[[str], str]):
+        assigned = added_token_ids(spec)
+        self.by_id: dict[int, AddedToken] = dict(assigned)
+        self.ids = {token.content: token_id for token_id, token in assigned}
+        self.special_contents = frozenset(token.content for _, token in assigned if token.special)
+        self.stripping_ids = frozenset(i for i, token in self.by_id.items() if token.lstrip or token.rstrip)
+        self.normalized_forms = {
+            token_id: normalize(token.content) for token_id, token in self.by_id.items() if token.normalized
+        }
+        skipped = self.special_contents if spec.encode_special_tokens else frozenset()
+        self.raw_pass = AddedTokenMatcher(
+            ((token.content, i, token) for i, token in self.by_id.items() if not token.normalized), skipped
+        )
+        self.normalized_pass = AddedTokenMatcher(
+            ((form, i, self.by_id[i]) for i, form in self.normalized_forms.items()), skipped
+        )
+
+    def token(self, token_id: int) -> str | None:
+        """Give the string that a decoder sees for an added token: its normalized form, where it has one."""
+        added = self.by_id.get(token_id)
+        return None if added is None else self.normalized_forms.get(token_id, added.content)
+
+
+def gaps(matches: list[AddedMatch], length: int) -> Iterator[tuple[AddedMatch | None, int, int]]:
+    """Yield all of a text of this length in order: the matches, and (None, start, end) for what lies between."""
+    position = 0
+    for match in matches:
+        if position < match.start:
+            yield None, position, match.start
+        yield match, match.start, match.end
+        position = match.end
+    if position < length or not length:
+        yield None, position, length
+
+
+def _candidate_pattern(patterns: Iterable[str]) -> tuple[re.Pattern[str], int]:
+    """Build a search for the places where a match can begin, by the first few characters of the patterns."""
+    patterns = list(patterns)
+    if not patterns:
+        return re.compile(r"(?!)"), 0
+    shortest = min(map(len, patterns))
+    for length in range(min(shortest, 4), 0, -1):
+        prefixes = sorted({pattern[:length] for pattern in patterns})
+        if len(prefixes) <= MOST_PREFIXES or length == 1:
+            break
+    if length == 1:
+        return re.compile("[" + "".join(map(re.escape, prefixes)) + "]"), 1
+    return re.compile("|".join(map(re.escape, prefixes))), length
+
+
+_WORD = set_named("regex_word")
+_WHITESPACE = set_named("regex_space")
+
+
+def _word_before(text: str, position: int) -> bool:
+    return position > 0 and ord(text[position - 1]) in _WORD
+
+
+def _word_after(text: str, position: int) -> bool:
+    return position < len(text) and ord(text[position]) in _WORD
+
+
+def _whitespace_before(text: str, position: int, floor: int) -> int:
+    """Where the whitespace before a position begins, not before `floor`, which can lie behind the position."""
+    position = max(position, floor)
+    while position > floor and ord(text[position - 1]) in _WHITESPACE:
+        position -= 1
+    return position
+
+
+def _whitespace_after(text: str, position: int) -> int:
+    while position < len(text) and ord(text[position]) in _WHITESPACE:
+        position += 1
+    return position

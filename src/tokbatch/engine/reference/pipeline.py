@@ -1,0 +1,279 @@
+"""The whole road from a text to its encoding, and back.
+
+    text -> added tokens -> normalizer -> added tokens again -> pre-tokenizer -> model -> truncation -> template
+
+There are two roads with the same stations. On the plain road a piece of text is a `str`: it is the one for columns of
+documents, where only ids are wanted. On the aligned road a piece is an `AlignedText`, which knows where in the document
+it comes from: it is the one for `encode`, which gives offsets. A test holds the two against each other.
+
+What is not here: Arrow and nulls (`batch/arrow.py`), the verdicts of the round trip (`round_trip.py`).
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.engine.encoding import Encoding
+from tokbatch.engine.protocol import Stage, Verification
+from tokbatch.engine.reference.added_tokens import AddedMatch, AddedVocabulary, gaps
+from tokbatch.engine.reference.aligned_text import AlignedText
+from tokbatch.engine.reference.decoders import build_decoder
+from tokbatch.engine.reference.models import build_model
+from tokbatch.engine.reference.normalizers import build_normalizer
+from tokbatch.engine.reference.offsets import DocumentOffsets
+from tokbatch.engine.reference.padding import pad_encodings, padded_length
+from tokbatch.engine.reference.post_processors import build_post_processor
+from tokbatch.engine.reference.pre_tokenizers import build_pre_tokenizer
+from tokbatch.engine.reference.truncation import truncate_encodings
+from tokbatch.errors import DecodeError, EncodeError
+from tokbatch.spec import TokenizerSpec
+
+CACHED_PRETOKENS = 1 << 18  # entries; some 60 MB with the ids of English text
+CACHED_LENGTH = 64  # characters; longer pretokens seldom come twice
+
+Text = TypeVar("Text", str, AlignedText)
+
+
+@dataclass(frozen=True)
+class Road(Generic[Text]):
+    """How the stations handle a piece of text: as `str`, or as `AlignedText`."""
+
+    begin: Callable[[str], Text]
+    text_of: Callable[[Text], str]
+    cut: Callable[[Text, int, int], Text]
+    normalize: Callable[[Text], Text]
+    pre_tokenize: Callable[[list[Text]], list[Text]]
+
+
+class ReferenceEngine:
+    """The definition of what a tokenizer.json means. See `engine/protocol.py` for the methods."""
+
+    name = "reference"
+
+    def __init__(self, spec: TokenizerSpec):
+        self.spec = spec
+        self.normalizer = build_normalizer(spec.normalizer)
+        self.pre_tokenizer = build_pre_tokenizer(spec.pre_tokenizer)
+        self.model = build_model(spec.model)
+        self.post_processor = build_post_processor(spec.post_processor)
+        self.decoder = build_decoder(spec.decoder)
+        self.added_vocabulary = AddedVocabulary(spec, self.normalizer.normalize)
+        self._cache: dict[str, tuple[int, ...]] = {}
+        self._plain = Road[str](
+            str, str, lambda text, start, end: text[start:end], self.normalizer.normalize, self.pre_tokenizer.pre_tokenize
+        )
+        self._aligned = Road[AlignedText](
+            AlignedText.from_text,
+            lambda piece: piece.text,
+            AlignedText.slice,
+            self.normalizer.normalize_aligned,
+            self.pre_tokenizer.pre_tokenize_aligned,
+        )
+
+    # -- the road -----------------------------------------------------------------------------------------------------
+
+    def _pieces(self, document: str, road: Road[Text]) -> Iterator[tuple[AddedMatch | None, Text]]:
+        """Yield the document in order: added tokens with their match, and normalized text between them with None."""
+        whole = road.begin(document)
+        for match, start, end in gaps(self.added_vocabulary.raw_pass.matches(document), len(document)):
+            piece = road.cut(whole, start, end)
+            if match is not None:
+                if road.text_of(piece):
+                    yield match, piece
+                continue
+            piece = road.normalize(piece)
+            text = road.text_of(piece)
+            for inner_match, start, end in gaps(self.added_vocabulary.normalized_pass.matches(text), len(text)):
+                inner = road.cut(piece, start, end)
+                if road.text_of(inner):
+                    yield inner_match, inner
+
+    def _pretokens(self, document: str, road: Road[Text]) -> Iterator[tuple[AddedMatch | None, Text]]:
+        """Yield added tokens with their match, and pretokens with None."""
+        for match, piece in self._pieces(document, road):
+            if match is not None:
+                yield match, piece
+            else:
+                for pretoken in road.pre_tokenize([piece]):
+                    yield None, pretoken
+
+    def pieces(self, document: str) -> Iterator[tuple[AddedMatch | None, str]]:
+        """Yield a document's added tokens with their match, and the normalized text between them with None."""
+        return self._pieces(document, self._plain)
+
+    def pretokens(self, document: str) -> Iterator[tuple[AddedMatch | None, str, tuple[int, ...]]]:
+        """Yield a document's added tokens with their match, and its pretokens with None; each with its ids."""
+        for match, piece in self._pretokens(document, self._aligned):
+            yield match, piece.text, self._token_ids(piece.text) if match is None else (match.token_id,)
+
+    def _model_ids(self, document: str) -> list[int]:
+        """Give the ids of a document before truncation and template, on the plain road where that is possible."""
+        if self.pre_tokenizer.needs_alignment:
+            return self._ids_on(document, self._aligned)
+        return self._ids_on(document, self._plain)
+
+    def _ids_on(self, document: str, road: Road[Text]) -> list[int]:
+        ids: list[int] = []
+        cached, text_of = self._cache.get, road.text_of
+        for match, piece in self._pieces(document, road):
+            if match is not None:
+                ids.append(match.token_id)
+                continue
+            for pretoken in road.pre_tokenize([piece]):
+                text = text_of(pretoken)
+                ids += cached(text) or self._encode_pretoken(text)
+        return ids
+
+    def _token_ids(self, pretoken: str) -> tuple[int, ...]:
+        return self._cache.get(pretoken) or self._encode_pretoken(pretoken)
+
+    def _encode_pretoken(self, pretoken: str) -> tuple[int, ...]:
+        token_ids = self.model.token_ids(pretoken)
+        if len(pretoken) <= CACHED_LENGTH:
+            if len(self._cache) >= CACHED_PRETOKENS:
+                self._cache.clear()
+            self._cache[pretoken] = token_ids
+        return token_ids
+
+    def _model_encoding(self, document: str, type_id: int) -> Encoding:
+        """Encode a document with tokens and offsets, before truncation and template."""
+        ids: list[int] = []
+        tokens: list[str] = []
+        offsets: list[tuple[int, int]] = []
+        word_ids: list[int | None] = []
+        places = DocumentOffsets(document)
+        for index, (match, piece) in enumerate(self._pretokens(document, self._aligned)):
+            if match is not None:
+                ids.append(match.token_id)
+                tokens.append(piece.text)
+                offsets.append(places.checked(piece.starts[0], piece.ends[-1]))
+                word_ids.append(index)
+                continue
+            place = places.of_pretoken(piece)
+            for token in self.model.tokenize(piece.text):
+                ids.append(token.id)
+                tokens.append(token.value)
+                offsets.append(place.of_token(token.start, token.end))
+                word_ids.append(index)
+        return Encoding.of_text(ids, tokens, offsets, word_ids, type_id)
+
+    # -- encode -------------------------------------------------------------------------------------------------------
+
+    def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
+        """Encode one text, or a pair of texts, with tokens, offsets (in characters) and masks."""
+        encoding = self._post_processed(
+            self._model_encoding(text, 0), None if pair is None else self._model_encoding(pair, 1), add_special_tokens
+        )
+        if self.spec.padding is not None:
+            pad_encodings([encoding], self.spec.padding)
+        return encoding
+
+    def _post_processed(self, encoding: Encoding, pair: Encoding | None, add_special_tokens: bool) -> Encoding:
+        if self.spec.truncation is not None:
+            added = self.post_processor.added_tokens(pair is not None) if add_special_tokens else 0
+            encoding, pair = truncate_encodings(encoding, pair, self.spec.truncation, added)
+        return self.post_processor.process(encoding, pair, add_special_tokens)
+
+    def _ids(self, text: str, add_special_tokens: bool) -> list[int]:
+        """Give the ids of one text, template and truncation included, padding not."""
+        ids = self._model_ids(text)
+        affixes = self.post_processor.single_affixes() if add_special_tokens else ((), ())
+        truncation = self.spec.truncation
+        if affixes is None or (truncation is not None and len(ids) + sum(map(len, affixes)) > truncation.max_length):
+            n = len(ids)
+            bare = Encoding.of_text(ids, [""] * n, [(0, 0)] * n, [None] * n)
+            return self._post_processed(bare, None, add_special_tokens).ids
+        prefix, suffix = affixes
+        return [*prefix, *ids, *suffix] if prefix or suffix else ids
+
+    def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
+        """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
+        rows: list[list[int]] = []
+        failures = []
+        for row in range(texts.rows):
+            try:
+                rows.append(self._ids(texts.text(row), add_special_tokens))
+            except EncodeError as error:
+                error.row = row
+                error.where = f"row {row}" if error.where in (None, f"row {row}") else f"row {row}, {error.where}"
+                if not keep_going:
+                    raise
+                failures.append((row, error))
+                rows.append([])
+        padding = self.spec.padding
+        if padding is not None and rows:
+            length = padded_length(map(len, rows), padding)
+            for ids in rows:
+                fill = [padding.pad_id] * (length - len(ids))
+                ids[:] = ids + fill if padding.direction == "Right" else fill + ids
+        column = IdColumn.from_lists(rows)
+        column.failures.extend(failures)
+        return column
+
+    def count_batch(self, texts: TextColumn, add_special_tokens: bool) -> array.array[int]:
+        """Give the number of ids of each row ("q")."""
+        offsets = self.encode_batch(texts, add_special_tokens).list_offsets
+        return array.array("q", [end - start for start, end in zip(offsets, offsets[1:], strict=False)])
+
+    # -- decode -------------------------------------------------------------------------------------------------------
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Give the token of an id; None where there is none."""
+        token = self.added_vocabulary.token(token_id)
+        return self.model.id_to_token(token_id) if token is None else token
+
+    def token_to_id(self, token: str) -> int | None:
+        """Give the id of a token; None where there is none."""
+        token_id = self.added_vocabulary.ids.get(token)
+        return self.model.token_to_id(token) if token_id is None else token_id
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of distinct tokens, added ones included."""
+        added = self.added_vocabulary.ids
+        return self.model.vocab_size + sum(self.model.token_to_id(content) is None for content in added)
+
+    def tokens_of(self, ids: Sequence[int], skip_special_tokens: bool) -> list[str]:
+        """Give the token strings that the decoder sees."""
+        skipped = self.added_vocabulary.special_contents if skip_special_tokens else frozenset()
+        tokens = (self.id_to_token(token_id) for token_id in ids)
+        return [token for token in tokens if token is not None and token not in skipped]
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+        """Give the text of ids. Ids that no token has are passed over, as in the oracle."""
+        for token_id in ids:
+            if not 0 <= token_id < 1 << 32:
+                raise DecodeError(f"{token_id} is no token id", hint="ids are whole numbers from 0 to 4294967295")
+        return self.decoder.decode(self.tokens_of(ids, skip_special_tokens))
+
+    def decode_batch(self, ids: IdColumn, skip_special_tokens: bool) -> TextColumn:
+        """Give the texts of a column of ids."""
+        return TextColumn.from_texts(self.decode(row, skip_special_tokens) for row in ids)
+
+    # -- the record ---------------------------------------------------------------------------------------------------
+
+    def verify_batch(self, texts: TextColumn, ids: IdColumn, add_special_tokens: bool) -> Verification:
+        """Hold the ids of a column against its texts."""
+        from tokbatch.engine.reference.round_trip import verify_column
+
+        return verify_column(self, texts, ids, add_special_tokens)
+
+    def trace(self, text: str, add_special_tokens: bool) -> list[Stage]:
+        """Encode one text and keep what every stage made of it."""
+        raw = [(m and m.token_id, text[a:b]) for m, a, b in gaps(self.added_vocabulary.raw_pass.matches(text), len(text))]
+        pieces = [(m and m.token_id, piece.text) for m, piece in self._pieces(text, self._aligned)]
+        pretokens = [(m and m.token_id, piece.text) for m, piece in self._pretokens(text, self._aligned)]
+        model = self._model_encoding(text, 0)
+        final = self._post_processed(self._model_encoding(text, 0), None, add_special_tokens)
+        stages: list[tuple[str, list[tuple[Any, str]]]] = [
+            ("added tokens", raw),
+            ("normalized", pieces),
+            ("pretokens", pretokens),
+            ("model", list(zip(model.ids, model.tokens, strict=True))),
+            ("post-processed", list(zip(final.ids, final.tokens, strict=True))),
+        ]
+        return [Stage(name, [piece for _, piece in found], [token_id for token_id, _ in found]) for name, found in stages]

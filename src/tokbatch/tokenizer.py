@@ -1,0 +1,223 @@
+"""The public `Tokenizer`: a spec, the engine built from it, and the Arrow boundary, in one object.
+
+    >>> import tokbatch as tb
+    >>> from tokbatch import sample
+    >>> tok = tb.Tokenizer.from_file(sample.TOKENIZER)
+    >>> tok.encode("a <mask> b").tokens
+    ['<s>', 'a', ' <mask>', 'Ġb', '</s>']
+    >>> tok.decode(tok.encode("a <mask> b").ids, skip_special_tokens=False)
+    '<s>a<mask> b</s>'
+
+The job (`job/`) and the front ends use this class and nothing below it.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from tokbatch.batch.arrow import as_array, id_array, id_column, string_array, text_column
+from tokbatch.batch.round_trip import verification_array
+from tokbatch.engine import build_engine
+from tokbatch.engine.encoding import Encoding
+from tokbatch.engine.protocol import Engine
+from tokbatch.errors import EncodeError, InputError
+from tokbatch.spec import Padding, TokenizerSpec, Truncation
+from tokbatch.spec.digest import digest
+from tokbatch.spec.read import load_spec, read_spec
+
+Texts = Sequence[str | None] | pa.Array | pa.ChunkedArray
+_KEEP: Any = object()
+
+
+class Tokenizer:
+    """A tokenizer at work. It never changes, threads may share it, and it pickles to the same bytes every time.
+
+    Build it with `from_file`, `from_json` or `from_pretrained`.
+    """
+
+    def __init__(self, spec: TokenizerSpec, engine: str = "auto"):
+        self.spec = spec
+        self.engine: Engine = build_engine(spec, engine)
+        self._asked_engine = engine
+
+    # -- where tokenizers come from -----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], engine: str = "auto", encode_special_tokens: bool = False
+    ) -> Tokenizer:
+        """Load a tokenizer.json, one packed as .json.gz, or the one in a folder.
+
+        `engine` is "auto" (native where it is installed), "native" or "reference". With `encode_special_tokens`,
+        special tokens in a text are ordinary text. Raises `SpecError` for a broken file, and `UnsupportedError` for
+        what is not reproduced exactly, with the JSON path.
+        """
+        return cls(load_spec(path, encode_special_tokens), engine)
+
+    @classmethod
+    def from_json(cls, data: str | bytes, engine: str = "auto", encode_special_tokens: bool = False) -> Tokenizer:
+        """Load from the text of a tokenizer.json. See `from_file`."""
+        return cls(read_spec(data, encode_special_tokens), engine)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str, revision: str | None = None, engine: str = "auto", encode_special_tokens: bool = False
+    ) -> Tokenizer:
+        """Load the tokenizer.json of a repository of the Hugging Face hub, from the local cache where it is there.
+
+        `name` is "organisation/name", or a local folder. Raises `InputError` where it can be had neither way.
+        """
+        if os.path.isdir(name):
+            return cls.from_file(name, engine, encode_special_tokens)
+        return cls.from_file(_from_hub(name, revision), engine, encode_special_tokens)
+
+    def with_options(
+        self,
+        *,
+        truncation: Truncation | None = _KEEP,
+        padding: Padding | None = _KEEP,
+        encode_special_tokens: bool = _KEEP,
+        engine: str | None = None,
+    ) -> Tokenizer:
+        """Give a tokenizer with other options than the file's. None takes truncation or padding out."""
+        changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
+        changes = {key: value for key, value in changes.items() if value is not _KEEP and value != getattr(self.spec, key)}
+        if not changes and engine in (None, self._asked_engine):
+            return self
+        return Tokenizer(msgspec.structs.replace(self.spec, **changes), engine or self._asked_engine)
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def engine_name(self) -> str:
+        """Give the name of the engine that does the work: "native" or "reference"."""
+        return self.engine.name
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of distinct tokens, added ones included. Ids can be larger than this."""
+        return self.engine.vocab_size
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that decides about ids, tokens and decoded text, in hexadecimal."""
+        return digest(self.spec)
+
+    def token_to_id(self, token: str) -> int | None:
+        """Give the id of a token; None where there is none."""
+        return self.engine.token_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Give the token of an id; None where there is none."""
+        return self.engine.id_to_token(token_id)
+
+    def __repr__(self) -> str:
+        model = type(self.spec.model).__name__
+        return f"<Tokenizer {model}, {self.vocab_size:,} tokens, {self.engine_name} engine>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._pickled_spec, self._asked_engine)
+
+    @cached_property
+    def _pickled_spec(self) -> bytes:
+        return zlib.compress(msgspec.msgpack.encode(self.spec, order="sorted"), 1)
+
+    # -- encode -------------------------------------------------------------------------------------------------------
+
+    def encode(self, text: str, pair: str | None = None, add_special_tokens: bool = True) -> Encoding:
+        """Encode one text, or a pair of texts.
+
+        Gives an `Encoding` with `ids`, `tokens`, `offsets` (in characters), `type_ids`, `special_tokens_mask`,
+        `attention_mask` and `overflowing`. Truncation and padding are the file's. Raises `EncodeError`.
+        """
+        for given in (text, *(() if pair is None else (pair,))):
+            if not isinstance(given, str):
+                raise EncodeError(f"a text is a str, not {type(given).__name__}", hint="columns go to encode_batch")
+            _refuse_surrogates(given)
+        return self.engine.encode(text, pair, add_special_tokens)
+
+    def encode_batch(
+        self, texts: Texts, add_special_tokens: bool = True, id_type: str = "int32"
+    ) -> pa.ListArray | pa.LargeListArray:
+        """Give the ids of a column of texts: a list array of int32 (or "uint16", where all ids fit) with as many rows.
+
+        `texts` is a list of str, or an Arrow array or chunked array of string, large_string, string_view or
+        a dictionary of these. A null text gives a null list. More than 2**31 - 1 ids give a `LargeListArray`. Raises
+        `EncodeError` with the row.
+        """
+        column = text_column(as_array(texts))
+        ids = self.engine.encode_batch(column.texts, add_special_tokens)
+        return id_array(ids, column.nulls, id_type)
+
+    def count_batch(self, texts: Texts, add_special_tokens: bool = True) -> pa.Int64Array:
+        """Give the number of ids of each text of a column; null for a null text."""
+        column = text_column(as_array(texts))
+        counts = self.engine.count_batch(column.texts, add_special_tokens)
+        return pa.array(counts, pa.int64(), mask=column.nulls)
+
+    # -- decode -------------------------------------------------------------------------------------------------------
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """Give the text of ids. Ids that no token has are passed over. Raises `DecodeError` for what is no id."""
+        return self.engine.decode(ids, skip_special_tokens)
+
+    def decode_batch(self, ids: pa.ListArray | pa.ChunkedArray, skip_special_tokens: bool = True) -> pa.StringArray:
+        """Give the texts of a column of ids; null for a null list."""
+        column = id_column(ids)
+        return string_array(self.engine.decode_batch(column.ids, skip_special_tokens), column.nulls)
+
+    # -- verify -------------------------------------------------------------------------------------------------------
+
+    def verify_batch(
+        self, texts: Texts, ids: pa.ListArray | pa.ChunkedArray, add_special_tokens: bool = True
+    ) -> pa.StructArray:
+        """Hold a column of ids against the texts they were made from.
+
+        Gives a struct array: `verdict` ("exact", "stripped", "normalized" or "lossy"), `lstrip_chars` and `rstrip_chars`
+        (whitespace characters that added tokens absorbed), `unk_tokens`; null for a null text. `add_special_tokens`
+        says how the ids were made. Raises `InputError` where the columns do not fit.
+        """
+        column, given = text_column(as_array(texts)), id_column(ids)
+        if column.texts.rows != given.ids.rows:
+            raise InputError(f"{column.texts.rows} texts, but {given.ids.rows} lists of ids")
+        return verification_array(self.engine.verify_batch(column.texts, given.ids, add_special_tokens), column.nulls)
+
+
+def _unpickle(pickled_spec: bytes, engine: str) -> Tokenizer:
+    spec = msgspec.msgpack.decode(zlib.decompress(pickled_spec), type=TokenizerSpec)
+    tokenizer = Tokenizer(spec, engine)
+    tokenizer.__dict__["_pickled_spec"] = pickled_spec
+    return tokenizer
+
+
+def _refuse_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise EncodeError(
+            f"a lone surrogate U+{ord(text[error.start]):04X} is no text", where=f"character {error.start}"
+        ) from None
+
+
+def _from_hub(name: str, revision: str | None) -> str:
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    cached = try_to_load_from_cache(name, "tokenizer.json", revision=revision) if name.count("/") < 2 else None
+    if isinstance(cached, str):
+        return cached
+    try:
+        return str(hf_hub_download(name, "tokenizer.json", revision=revision))
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise InputError(
+            f"no tokenizer.json for {name!r}: {reason[0] if reason else type(error).__name__}",
+            where=name,
+            hint="give a local folder or file, or check the name, the revision and the network",
+        ) from error
