@@ -1,0 +1,215 @@
+"""The Arrow boundary: arrays of texts and of ids as the engine's flat columns, and back.
+
+All that the project knows about Arrow's string and list types is here: 32-bit and 64-bit offsets, views, dictionaries,
+slices, chunks, nulls and what lies under them. Buffers are shared wherever the layouts agree: an array of strings or
+large strings goes in, and ids come out, without a copy of text or ids. What is not here: fields inside of records
+(`fields.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokbatch.batch.views import (
+    buffer_of,
+    ids_of,
+    int64s,
+    large_strings,
+    last,
+    offsets_from,
+    offsets_of,
+    row_numbers,
+    text_column_of,
+)
+from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.errors import DecodeError, EncodeError, InputError, TokbatchError
+
+Validity: TypeAlias = "pa.BooleanArray | None"
+"""A boolean a row, true where there is a value; None where all rows have one."""
+
+MAXIMUM_OFFSET = 2**31 - 1
+"""The largest offset of Arrow's list and string types, and the largest id of an `IdColumn`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What was read from an Arrow array of strings: a text a row, empty where `validity` is false.
+
+    `failures` has (row, error) for the rows whose bytes are not UTF-8, where the caller asked to go on past them;
+    such rows count as null.
+    """
+
+    column: TextColumn
+    validity: Validity
+    failures: list[tuple[int, TokbatchError]]
+
+
+def text_column(values: pa.Array | pa.ChunkedArray, where: str = "texts") -> tuple[TextColumn, Validity]:
+    """Give the texts of a column of strings, and which rows have one; a null row is an empty text.
+
+    Takes string, large_string, string_view, dictionaries and run-end encodings of these, extension types stored as
+    these, and null. Another type is an `InputError`; bytes that are not UTF-8 are an `EncodeError` with the row.
+    """
+    texts = read_texts(values, where)
+    return texts.column, texts.validity
+
+
+def read_texts(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_going: bool = False) -> Texts:
+    """Do what `text_column` does; with `keep_going`, rows that are not UTF-8 land in `failures`."""
+    strings = _as_large_strings(values, where)
+    validity = pc.is_valid(strings) if strings.null_count else None
+    failures: list[tuple[int, TokbatchError]] = []
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid as error:
+        failures = _rows_not_utf8(strings)
+        if not failures:
+            raise InputError(f"a broken Arrow array: {error}", where=where) from None
+        if not keep_going:
+            raise failures[0][1] from None
+        is_text = pc.invert(pc.is_in(row_numbers(len(strings)), pa.array([row for row, _ in failures], pa.int64())))
+        validity = is_text if validity is None else pc.and_(validity, is_text)
+    if validity is not None:
+        # The layout allows any bytes under a null; with a null parent, or after failures, there are some.
+        visible = pc.if_else(validity, pc.binary_length(strings), 0)
+        if pc.sum(visible).as_py() != last(offsets_of(strings)) - offsets_of(strings)[0].as_py():
+            strings = pc.if_else(validity, strings, pa.scalar("", pa.large_string()))
+    return Texts(text_column_of(strings), validity, failures)
+
+
+def text_array(column: TextColumn, validity: Validity = None) -> pa.StringArray | pa.LargeStringArray:
+    """Give texts as an Arrow array that shares their bytes: strings, or large strings where 32 bits do not do."""
+    strings = large_strings(column)
+    if validity is not None:
+        strings = pc.if_else(validity, strings, pa.scalar(None, pa.large_string()))
+    return strings if last(offsets_of(strings)) > MAXIMUM_OFFSET else strings.cast(pa.string())
+
+
+def id_array(
+    column: IdColumn,
+    validity: Validity = None,
+    id_type: pa.DataType | None = None,
+    list_type: pa.DataType | None = None,
+) -> pa.ListArray | pa.LargeListArray:
+    """Give lists of ids as an Arrow array, null where `validity` is false; int32 ids share the column's buffer.
+
+    `id_type` is int32 (the default) or another integer type; an id that it does not hold is an `EncodeError`.
+    `list_type` None means a list, or a large_list where 32-bit offsets do not do; a caller who needs the type to be
+    the same for all batches names it, and gets an `EncodeError` where the batch is too large for it.
+    """
+    offsets = int64s(column.list_offsets, column.rows + 1)
+    count = last(offsets)
+    values = ids_of(column)
+    if id_type is not None and id_type != pa.int32():
+        try:
+            values = values.cast(id_type)
+        except pa.ArrowInvalid as error:
+            raise EncodeError(f"an id does not fit into {id_type}: {error}", hint="use int32") from None
+    if list_type is None:
+        list_type = pa.list_(values.type) if count <= MAXIMUM_OFFSET else pa.large_list(values.type)
+    mask = None if validity is None else pc.invert(validity)
+    if pa.types.is_large_list(list_type):
+        return pa.LargeListArray.from_arrays(offsets, values, type=list_type, mask=mask)
+    if count > MAXIMUM_OFFSET:
+        raise EncodeError(
+            f"{count:,} ids in {column.rows:,} rows, while a batch of {list_type} holds {MAXIMUM_OFFSET:,}",
+            hint="give smaller batches",
+        )
+    return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, type=list_type, mask=mask)
+
+
+def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> tuple[IdColumn, Validity]:
+    """Give lists of ids as the engine's column, and which rows have one; a null row is an empty list.
+
+    Takes lists of every kind and of every integer type, and null. A null among the ids, a negative id, or one beyond
+    32 bits is a `DecodeError`, another type an `InputError`.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        return _joined_ids([id_column(chunk, where) for chunk in values.chunks])
+    if isinstance(values, pa.ExtensionArray):
+        return id_column(values.storage, where)
+    kind = values.type
+    if pa.types.is_null(kind):
+        values = values.cast(pa.large_list(pa.int32()))
+    elif not _is_list(kind) or not (pa.types.is_integer(kind.value_type) or pa.types.is_null(kind.value_type)):
+        raise InputError(f"a column of lists of ids expected, found {kind}", where=where)
+    ids = values.flatten()  # without what lies under null rows and outside of a slice
+    lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
+    column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
+    return column, pc.is_valid(values) if values.null_count else None
+
+
+def _as_large_strings(values: pa.Array | pa.ChunkedArray, where: str) -> pa.LargeStringArray:
+    """Give a column of any string type as one array with 64-bit offsets; the text itself is shared where it can be."""
+    if isinstance(values, pa.ChunkedArray):
+        chunks = [_as_large_strings(chunk, where) for chunk in values.chunks or [pa.array([], values.type)]]
+        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    if isinstance(values, pa.ExtensionArray):
+        return _as_large_strings(values.storage, where)
+    if isinstance(values, pa.DictionaryArray):
+        # First the dictionary: decoding knows no views, and overflows 32-bit offsets.
+        dictionary = _as_large_strings(values.dictionary, where)
+        return pa.DictionaryArray.from_arrays(values.indices, dictionary).dictionary_decode()
+    kind = values.type
+    if pa.types.is_run_end_encoded(kind):
+        return _as_large_strings(pc.run_end_decode(values), where)
+    if pa.types.is_large_string(kind):
+        return values
+    if pa.types.is_string(kind) or pa.types.is_null(kind) or kind == pa.string_view():
+        return values.cast(pa.large_string())
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    hint = "if its bytes are UTF-8, cast it to string" if is_bytes else None
+    raise InputError(f"a column of texts expected, found {kind}", where=where, hint=hint)
+
+
+def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchError]]:
+    """Find the rows that are not UTF-8, one by one: only for an array that is known to have such."""
+    column = text_column_of(strings)
+    failures: list[tuple[int, TokbatchError]] = []
+    for row in range(column.rows):
+        if strings[row].is_valid:
+            try:
+                column.text(row)
+            except EncodeError as error:
+                failures.append((row, error))
+    return failures
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:
+    if ids.null_count:
+        raise DecodeError("a null among the ids", where=where)
+    if len(ids):
+        bounds = pc.min_max(ids).as_py()
+        if bounds["min"] < 0:
+            raise DecodeError(f"{bounds['min']} is no id: ids are not negative", where=where)
+        if bounds["max"] >= 2**32:
+            raise DecodeError(f"{bounds['max']} is no id: ids have 32 bits", where=where)
+        if bounds["max"] > MAXIMUM_OFFSET:
+            # No tokenizer has a token up there, and decoding passes over ids without a token, whatever their number.
+            ids = pc.min_element_wise(ids, pa.scalar(MAXIMUM_OFFSET, ids.type))
+    return ids.cast(pa.int32())
+
+
+def _joined_ids(chunks: list[tuple[IdColumn, Validity]]) -> tuple[IdColumn, Validity]:
+    if len(chunks) == 1:
+        return chunks[0]
+    if not chunks:
+        return IdColumn.from_lists([]), None
+    ids = pa.concat_arrays([ids_of(column) for column, _ in chunks])
+    lengths = [pc.pairwise_diff(int64s(c.list_offsets, c.rows + 1)).slice(1) for c, _ in chunks]
+    offsets = offsets_from(pa.concat_arrays(lengths))
+    validity = None
+    if any(valid is not None for _, valid in chunks):
+        true = pa.scalar(True)
+        validity = pa.concat_arrays([pa.repeat(true, c.rows) if v is None else v for c, v in chunks])
+    return IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(offsets) - 1), validity
