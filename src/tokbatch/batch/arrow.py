@@ -8,6 +8,7 @@ large strings goes in, and ids come out, without a copy of text or ids. What is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from tokbatch.batch.views import (
     int64s,
     large_strings,
     last,
+    list_lengths,
     offsets_from,
     offsets_of,
     row_numbers,
@@ -28,40 +30,61 @@ from tokbatch.batch.views import (
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.errors import DecodeError, EncodeError, InputError, TokbatchError
 
-Validity: TypeAlias = "pa.BooleanArray | None"
-"""A boolean a row, true where there is a value; None where all rows have one."""
+Nulls: TypeAlias = "pa.BooleanArray | None"
+"""A boolean a row, true where there is no value; None where all rows have one. What Arrow calls a mask."""
 
 MAXIMUM_OFFSET = 2**31 - 1
 """The largest offset of Arrow's list and string types, and the largest id of an `IdColumn`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """What was read from an Arrow array of strings: a text a row, empty where `validity` is false.
+class TextRows:
+    """What was read from an Arrow array of strings: a text a row, empty where `nulls` is true.
 
     `failures` has (row, error) for the rows whose bytes are not UTF-8, where the caller asked to go on past them;
     such rows count as null.
     """
 
-    column: TextColumn
-    validity: Validity
+    texts: TextColumn
+    nulls: Nulls
     failures: list[tuple[int, TokbatchError]]
 
 
-def text_column(values: pa.Array | pa.ChunkedArray, where: str = "texts") -> tuple[TextColumn, Validity]:
-    """Give the texts of a column of strings, and which rows have one; a null row is an empty text.
+@dataclass(frozen=True, slots=True)
+class IdRows:
+    """What was read from an Arrow array of lists of ids: a list a row, empty where `nulls` is true."""
+
+    ids: IdColumn
+    nulls: Nulls
+
+
+def as_array(texts: Sequence[str | None] | pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Give a list of str (and None) as an Arrow array; an Arrow array stays what it is.
+
+    A lone surrogate is an `EncodeError` with the row; what is neither, an `InputError`.
+    """
+    if isinstance(texts, (pa.Array, pa.ChunkedArray)):
+        return texts
+    if isinstance(texts, (str, bytes)):
+        raise InputError("a list of texts expected, found one text", hint="put it into a list")
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        TextColumn.from_texts("" if text is None else text for text in texts)  # knows the row
+        raise  # pragma: no cover
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        raise InputError(f"a list of texts expected: {error}") from None
+
+
+def text_column(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_going: bool = False) -> TextRows:
+    """Give the texts of a column of strings, and which rows have none.
 
     Takes string, large_string, string_view, dictionaries and run-end encodings of these, extension types stored as
-    these, and null. Another type is an `InputError`; bytes that are not UTF-8 are an `EncodeError` with the row.
+    these, and null. Another type is an `InputError`. Bytes that are not UTF-8 are an `EncodeError` with the row, or
+    land in `failures` with `keep_going`.
     """
-    texts = read_texts(values, where)
-    return texts.column, texts.validity
-
-
-def read_texts(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_going: bool = False) -> Texts:
-    """Do what `text_column` does; with `keep_going`, rows that are not UTF-8 land in `failures`."""
     strings = _as_large_strings(values, where)
-    validity = pc.is_valid(strings) if strings.null_count else None
+    nulls = pc.is_null(strings) if strings.null_count else None
     failures: list[tuple[int, TokbatchError]] = []
     try:
         strings.validate(full=True)
@@ -71,59 +94,58 @@ def read_texts(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_go
             raise InputError(f"a broken Arrow array: {error}", where=where) from None
         if not keep_going:
             raise failures[0][1] from None
-        is_text = pc.invert(pc.is_in(row_numbers(len(strings)), pa.array([row for row, _ in failures], pa.int64())))
-        validity = is_text if validity is None else pc.and_(validity, is_text)
-    if validity is not None:
+        no_text = pc.is_in(row_numbers(len(strings)), pa.array([row for row, _ in failures], pa.int64()))
+        nulls = no_text if nulls is None else pc.or_(nulls, no_text)
+    if nulls is not None:
         # The layout allows any bytes under a null; with a null parent, or after failures, there are some.
-        visible = pc.if_else(validity, pc.binary_length(strings), 0)
-        if pc.sum(visible).as_py() != last(offsets_of(strings)) - offsets_of(strings)[0].as_py():
-            strings = pc.if_else(validity, strings, pa.scalar("", pa.large_string()))
-    return Texts(text_column_of(strings), validity, failures)
+        visible = pc.if_else(nulls, 0, pc.binary_length(strings))
+        if (pc.sum(visible).as_py() or 0) != last(offsets_of(strings)) - offsets_of(strings)[0].as_py():
+            strings = pc.if_else(nulls, pa.scalar("", pa.large_string()), strings)
+    return TextRows(text_column_of(strings), nulls, failures)
 
 
-def text_array(column: TextColumn, validity: Validity = None) -> pa.StringArray | pa.LargeStringArray:
+def string_array(column: TextColumn, nulls: Nulls = None) -> pa.StringArray | pa.LargeStringArray:
     """Give texts as an Arrow array that shares their bytes: strings, or large strings where 32 bits do not do."""
     strings = large_strings(column)
-    if validity is not None:
-        strings = pc.if_else(validity, strings, pa.scalar(None, pa.large_string()))
+    if nulls is not None:
+        strings = pc.if_else(nulls, pa.scalar(None, pa.large_string()), strings)
     return strings if last(offsets_of(strings)) > MAXIMUM_OFFSET else strings.cast(pa.string())
 
 
 def id_array(
     column: IdColumn,
-    validity: Validity = None,
-    id_type: pa.DataType | None = None,
+    nulls: Nulls = None,
+    id_type: str | pa.DataType = "int32",
     list_type: pa.DataType | None = None,
 ) -> pa.ListArray | pa.LargeListArray:
-    """Give lists of ids as an Arrow array, null where `validity` is false; int32 ids share the column's buffer.
+    """Give lists of ids as an Arrow array, null where `nulls` is true; int32 ids share the column's buffer.
 
-    `id_type` is int32 (the default) or another integer type; an id that it does not hold is an `EncodeError`.
+    `id_type` is "int32" or another integer type; an id that it does not hold is an `EncodeError`.
     `list_type` None means a list, or a large_list where 32-bit offsets do not do; a caller who needs the type to be
     the same for all batches names it, and gets an `EncodeError` where the batch is too large for it.
     """
     offsets = int64s(column.list_offsets, column.rows + 1)
     count = last(offsets)
     values = ids_of(column)
-    if id_type is not None and id_type != pa.int32():
+    if id_type not in ("int32", pa.int32()):
         try:
             values = values.cast(id_type)
         except pa.ArrowInvalid as error:
             raise EncodeError(f"an id does not fit into {id_type}: {error}", hint="use int32") from None
     if list_type is None:
         list_type = pa.list_(values.type) if count <= MAXIMUM_OFFSET else pa.large_list(values.type)
-    mask = None if validity is None else pc.invert(validity)
     if pa.types.is_large_list(list_type):
-        return pa.LargeListArray.from_arrays(offsets, values, type=list_type, mask=mask)
+        return pa.LargeListArray.from_arrays(offsets, values, type=list_type, mask=nulls)
     if count > MAXIMUM_OFFSET:
         raise EncodeError(
             f"{count:,} ids in {column.rows:,} rows, while a batch of {list_type} holds {MAXIMUM_OFFSET:,}",
             hint="give smaller batches",
         )
-    return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, type=list_type, mask=mask)
+    return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, type=list_type, mask=nulls)
 
 
-def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> tuple[IdColumn, Validity]:
-    """Give lists of ids as the engine's column, and which rows have one; a null row is an empty list.
+def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
+    """Give lists of ids as the engine's column, and which rows have none.
 
     Takes lists of every kind and of every integer type, and null. A null among the ids, a negative id, or one beyond
     32 bits is a `DecodeError`, another type an `InputError`.
@@ -140,7 +162,7 @@ def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> tuple[I
     ids = values.flatten()  # without what lies under null rows and outside of a slice
     lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
     column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
-    return column, pc.is_valid(values) if values.null_count else None
+    return IdRows(column, pc.is_null(values) if values.null_count else None)
 
 
 def _as_large_strings(values: pa.Array | pa.ChunkedArray, where: str) -> pa.LargeStringArray:
@@ -200,16 +222,15 @@ def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:
     return ids.cast(pa.int32())
 
 
-def _joined_ids(chunks: list[tuple[IdColumn, Validity]]) -> tuple[IdColumn, Validity]:
+def _joined_ids(chunks: list[IdRows]) -> IdRows:
     if len(chunks) == 1:
         return chunks[0]
     if not chunks:
-        return IdColumn.from_lists([]), None
-    ids = pa.concat_arrays([ids_of(column) for column, _ in chunks])
-    lengths = [pc.pairwise_diff(int64s(c.list_offsets, c.rows + 1)).slice(1) for c, _ in chunks]
-    offsets = offsets_from(pa.concat_arrays(lengths))
-    validity = None
-    if any(valid is not None for _, valid in chunks):
-        true = pa.scalar(True)
-        validity = pa.concat_arrays([pa.repeat(true, c.rows) if v is None else v for c, v in chunks])
-    return IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(offsets) - 1), validity
+        return IdRows(IdColumn.from_lists([]), None)
+    ids = pa.concat_arrays([ids_of(chunk.ids) for chunk in chunks])
+    offsets = offsets_from(pa.concat_arrays([list_lengths(chunk.ids) for chunk in chunks]))
+    nulls = None
+    if any(chunk.nulls is not None for chunk in chunks):
+        false = pa.scalar(False)
+        nulls = pa.concat_arrays([pa.repeat(false, c.ids.rows) if c.nulls is None else c.nulls for c in chunks])
+    return IdRows(IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(offsets) - 1), nulls)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokbatch.batch.stats import Stats
-from tokbatch.batch.views import ids_of, int64s, large_strings
+from tokbatch.batch.views import ids_of, large_strings, list_lengths
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import Engine
 
@@ -82,12 +82,6 @@ def count_ids(ids: IdColumn, classes: IdClasses, added_tokens: int) -> Stats:
         longest_document_tokens=pc.max(lengths).as_py() or 0,
         document_lengths=dict(sorted(histogram.items())),
     )
-
-
-def list_lengths(ids: IdColumn) -> pa.Int64Array:
-    """Give the number of ids of each row."""
-    offsets = int64s(ids.list_offsets, ids.rows + 1)
-    return pc.subtract(offsets.slice(1), offsets.slice(0, ids.rows))
 
 
 def _sum(values: pa.Array) -> int:

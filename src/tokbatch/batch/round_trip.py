@@ -10,7 +10,7 @@ import array
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokbatch.batch.arrow import Validity
+from tokbatch.batch.arrow import Nulls
 from tokbatch.batch.stats import FIRST_ROWS, Stats, whitespace_name
 from tokbatch.engine.protocol import VERDICTS, Absorbed, Verification
 
@@ -25,10 +25,10 @@ VERIFICATION_TYPE = pa.struct(
 """The type of `verification_array`: a verdict of `VERDICTS`, and counts of characters and tokens."""
 
 
-def verification_array(verification: Verification, validity: Validity = None) -> pa.StructArray:
-    """Give a struct a row, of `VERIFICATION_TYPE`, and null where `validity` is false.
+def verification_array(verification: Verification, nulls: Nulls = None) -> pa.StructArray:
+    """Give a struct a row, of `VERIFICATION_TYPE`, and null where `nulls` is true.
 
-    With `validity`, the verification has an entry for each row of it, in order, those without a text included.
+    With `nulls`, the verification has an entry for each row of it, in order, those without a text included.
     """
     verdicts = pa.DictionaryArray.from_arrays(_numbers(verification.verdicts, pa.int8()), pa.array(VERDICTS))
     children = [
@@ -37,8 +37,7 @@ def verification_array(verification: Verification, validity: Validity = None) ->
         _numbers(verification.rstrip_chars),
         _numbers(verification.unk_tokens),
     ]
-    mask = None if validity is None else pc.invert(validity)
-    return pa.StructArray.from_arrays(children, fields=list(VERIFICATION_TYPE), mask=mask)
+    return pa.StructArray.from_arrays(children, fields=list(VERIFICATION_TYPE), mask=nulls)
 
 
 def count_verification(verification: Verification, rows: pa.Int64Array) -> Stats:

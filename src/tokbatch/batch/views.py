@@ -31,6 +31,12 @@ def int64s(buffer: Buffer, count: int) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), count, [None, pa.pybuffer_of(buffer)])
 
 
+def list_lengths(ids: IdColumn) -> pa.Int64Array:
+    """Give the number of ids of each row."""
+    offsets = int64s(ids.list_offsets, ids.rows + 1)
+    return pc.subtract(offsets.slice(1), offsets.slice(0, ids.rows))
+
+
 def row_numbers(count: int, first: int = 0) -> pa.Int64Array:
     """Give `count` numbers from `first` on."""
     ones = pa.repeat(pa.scalar(1, pa.int64()), count)
@@ -49,11 +55,11 @@ def without_empty_ids(ids: IdColumn, keep: pa.BooleanArray) -> IdColumn:
     return IdColumn(ids.ids, buffer_of(list_offsets, 8), len(list_offsets) - 1)
 
 
-def with_empty_ids(ids: IdColumn, validity: pa.BooleanArray) -> IdColumn:
-    """Give a list a row of `validity`: the given ones, in order, where it is true, and empty ones elsewhere."""
-    before = offsets_from(validity.cast(pa.int64()))
+def with_empty_ids(ids: IdColumn, nulls: pa.BooleanArray) -> IdColumn:
+    """Give a list a row of `nulls`: the given ones, in order, where it is false, and empty ones elsewhere."""
+    before = offsets_from(pc.invert(nulls).cast(pa.int64()))
     list_offsets = int64s(ids.list_offsets, ids.rows + 1).take(before)
-    return IdColumn(ids.ids, buffer_of(list_offsets, 8), len(validity))
+    return IdColumn(ids.ids, buffer_of(list_offsets, 8), len(nulls))
 
 
 def take_texts(texts: TextColumn, rows: pa.Array) -> TextColumn:
