@@ -9,7 +9,7 @@ from oracles.cases import Case, tokenizer_text
 
 FIELDS = ("ids", "tokens", "offsets", "type_ids", "special_tokens_mask", "attention_mask")
 # The oracle's hash tables are seeded anew for each tokenizer that is loaded: what depends on their order shows here.
-LOADS = 8
+LOADS = 4
 
 
 def plain(encoding: Any) -> dict[str, Any]:

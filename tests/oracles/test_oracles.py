@@ -10,9 +10,9 @@ import pathlib
 from typing import Any
 
 import pytest
-from oracles.cases import Case, tokenizer_text
 
 import tokbatch as tb
+from oracles.cases import Case, tokenizer_text
 
 ANSWERS = pathlib.Path(__file__).resolve().parent / "answers"
 FIELDS = ("ids", "tokens", "offsets", "type_ids", "special_tokens_mask", "attention_mask")
@@ -20,7 +20,8 @@ FIELDS = ("ids", "tokens", "offsets", "type_ids", "special_tokens_mask", "attent
 
 def load_answers() -> list[Any]:
     """Give the frozen answers, a test parameter each."""
-    answers = [json.loads(line) for path in sorted(ANSWERS.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(ANSWERS.glob("*.jsonl"))]
+    answers = [json.loads(line) for text in texts for line in text.splitlines()]
     return [pytest.param(answer, id=answer["name"]) for answer in answers]
 
 
@@ -78,6 +79,7 @@ def test_there_are_answers_of_every_kind() -> None:
         assert sum(name.startswith(start) for name in names) >= 26, start
 
 
+@pytest.mark.long
 def test_the_committed_answers_are_what_the_oracle_gives() -> None:
     # In this process, so that a crash of the oracle shows as such: what `make oracles` does.
     from oracles import make_oracles, oracle
