@@ -41,10 +41,10 @@ class IdClasses:
 
     def count(self, ids: pa.Int32Array) -> dict[int, int]:
         """Give, for each combination of kinds that occurs, how many ids are of it."""
-        if self._table is not None:
+        if self._table is not None and (pc.max(ids).as_py() or 0) < len(self._table):
             found = self._table.take(ids)
             return {entry["values"]: entry["counts"] for entry in found.value_counts().to_pylist()}
-        # Ids far apart, which no real tokenizer has: a table by id would be too large.
+        # Ids far apart, or none of the engine's: no real tokenizer has such, and a table by id would be too large.
         counts: dict[int, int] = {}
         of_kind = pa.array(list(self._kinds), pa.int32())
         for entry in ids.filter(pc.is_in(ids, of_kind)).value_counts().to_pylist():

@@ -1,0 +1,139 @@
+"""What a transform is asked to do, and where that leads in batches of one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from tokbatch.batch.affixes import Affixes, TokenSource, build_affixes
+from tokbatch.batch.arrow import text_column
+from tokbatch.batch.fields import FieldPath, field_of, find_field
+from tokbatch.engine.protocol import Engine
+from tokbatch.errors import ConfigError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class TransformOptions:
+    """What to do with each batch.
+
+    `text_column` is a name or, inside of structs, a dotted path. `keep_columns` are names of whole columns, or "all"
+    for every column but the text column (a struct that holds a nested text stays whole). `prepend` and `append` are put
+    around what the tokenizer gives, and `template` maps a token of the tokenizer's template to the one that goes into
+    its place. `sample_rate` is the share of documents for `round_trip = "sample"`, and `crosscheck` the share that a
+    second engine encodes again.
+    """
+
+    text_column: str = "text"
+    keep_columns: Literal["all"] | tuple[str, ...] = ()
+    id_column: str = "input_ids"
+    id_type: Literal["int32", "uint16"] = "int32"
+    add_special_tokens: bool = True
+    prepend: tuple[TokenSource, ...] = ()
+    append: tuple[TokenSource, ...] = ()
+    template: Mapping[str, TokenSource] = field(default_factory=dict)
+    round_trip: Literal["all", "sample", "off"] = "all"
+    sample_rate: float = 0.01
+    on_bad_row: Literal["fail", "null"] = "fail"
+    crosscheck: float = 0.0
+
+    @property
+    def id_list_type(self) -> pa.DataType:
+        """The type of the column of ids, whatever a batch holds."""
+        return pa.list_(pa.uint16() if self.id_type == "uint16" else pa.int32())
+
+
+def checked_affixes(options: TransformOptions, engine: Engine, has_second_engine: bool) -> Affixes:
+    """Hold options against an engine, and give the tokens to put around its ids.
+
+    Raises `ConfigError` with all problems.
+    """
+    problems: list[str] = []
+    choices = {
+        "id_type": ("int32", "uint16"),
+        "round_trip": ("all", "sample", "off"),
+        "on_bad_row": ("fail", "null"),
+    }
+    for name, allowed in choices.items():
+        if getattr(options, name) not in allowed:
+            problems.append(f"{name}: {getattr(options, name)!r} is none of {', '.join(map(repr, allowed))}")
+    for name in ("sample_rate", "crosscheck"):
+        if not 0 <= getattr(options, name) <= 1:
+            problems.append(f"{name}: {getattr(options, name)} is no share, which is 0 to 1")
+    if options.crosscheck > 0 and not has_second_engine:
+        problems.append("crosscheck: there is no second tokenizer to encode again with")
+    keep_columns: object = options.keep_columns
+    if isinstance(keep_columns, str) and keep_columns != "all":
+        problems.append(f'keep_columns: {keep_columns!r} is neither a list of names nor "all"')
+    try:
+        affixes = build_affixes(engine, options.add_special_tokens, options.prepend, options.append, options.template)
+    except ConfigError as error:
+        raise ConfigError(
+            "; ".join(problems + error.problems), problems=problems + error.problems, hint=error.hint
+        ) from None
+    largest = max(engine.max_id, affixes.largest_id)
+    if options.id_type == "uint16" and largest > 0xFFFF:
+        problems.append(f"id_type: the largest id is {largest:,}, and uint16 holds {0xFFFF:,}")
+    if problems:
+        raise ConfigError("; ".join(problems), problems=problems)
+    return affixes
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are in batches of one schema, and the schema of what comes out.
+
+    `affixes` has, for each column that tokens come from, its name and place.
+    """
+
+    text: FieldPath
+    kept: tuple[int, ...]
+    affixes: tuple[tuple[str, FieldPath], ...]
+    output: pa.Schema
+
+
+def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes) -> Layout:
+    """Find the columns in a schema.
+
+    Raises `InputError` for a column that is missing or is no column of strings, `ConfigError` for an `id_column` that
+    is already there.
+    """
+    text = find_field(schema, options.text_column, "text_column")
+    affix_columns = tuple((name, find_field(schema, name, "tokens from a column")) for name in affixes.columns)
+    for name, path in ((options.text_column, text), *affix_columns):
+        text_column(pa.nulls(0, field_of(schema, path).type), where=f"column {name!r}")
+    kept = _kept_columns(schema, options, text)
+    fields = [schema.field(index) for index in kept]
+    if options.id_column in {field.name for field in fields}:
+        raise ConfigError(
+            f"the ids are to be called {options.id_column!r}, which is the name of a kept column",
+            where="id_column",
+            hint="choose another name for the ids, or do not keep that column",
+        )
+    fields.append(pa.field(options.id_column, options.id_list_type))
+    return Layout(text, kept, affix_columns, pa.schema(fields, _lasting_metadata(schema)))
+
+
+def _kept_columns(schema: pa.Schema, options: TransformOptions, text: FieldPath) -> tuple[int, ...]:
+    if options.keep_columns == "all":
+        return tuple(index for index in range(len(schema)) if (index,) != text)
+    paths = [find_field(schema, name, "keep_columns") for name in options.keep_columns]
+    for name, path in zip(options.keep_columns, paths, strict=True):
+        if len(path) > 1:
+            raise InputError(
+                f"{name!r} is a field inside of a column", where="keep_columns", hint="only whole columns are kept"
+            )
+    if len(set(paths)) < len(paths):
+        raise ConfigError("a column is named twice", where="keep_columns")
+    return tuple(path[0] for path in paths)
+
+
+def _lasting_metadata(schema: pa.Schema) -> dict[bytes, bytes] | None:
+    """Give what stays true of a schema with fewer columns.
+
+    The features of `datasets` are looked up by column; what pandas writes names columns that may be gone.
+    """
+    features = (schema.metadata or {}).get(b"huggingface")
+    return {b"huggingface": features} if features else None
