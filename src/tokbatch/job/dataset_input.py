@@ -1,0 +1,117 @@
+"""Hugging Face datasets as inputs: a folder of `Dataset.save_to_disk`, or a name on the hub, from the cache first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tokbatch.errors import InputError
+from tokbatch.job.inputs import Input
+from tokbatch.job.sources import Unit, bounded
+
+UNIT_BYTES = 4 << 20
+MARKS = ("state.json", "dataset_dict.json")
+
+
+class DatasetSource:
+    """One split of a dataset. Its digest is made of the dataset's fingerprint and of the sizes of its files."""
+
+    def __init__(self, source: Input):
+        self.input = source
+        self.dataset = _load(source)
+        table = self.dataset.data
+        self.schema: pa.Schema = table.schema
+        files = [(os.path.basename(f["filename"]), _size(f["filename"])) for f in self.dataset.cache_files]
+        self.size = sum(size for _, size in files)
+        identity = [self.dataset._fingerprint, self.dataset.num_rows, files]
+        self.digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+        self._row_bytes: int = max(1, table.nbytes // max(1, table.num_rows))
+
+    def units(self, text_column: str) -> list[Unit]:
+        """Give runs of as many rows as hold `UNIT_BYTES` on average."""
+        table, total = self.dataset.data, self.dataset.num_rows
+        name = text_column if text_column in self.schema.names else text_column.split(".")[0]
+        size = table.column(name).nbytes if name in self.schema.names else 0
+        text_bytes = size / max(1, table.num_rows)
+        rows = self._rows_a_unit()
+        counts = [min(rows, total - start) for start in range(0, total, rows)]
+        return [Unit(count, int(count * text_bytes)) for count in counts]
+
+    def batches(
+        self, units: range, columns: Sequence[str] | None, batch_bytes: int, first_row: int
+    ) -> Iterator[pa.RecordBatch]:
+        """See `Source.batches`."""
+        dataset = self.dataset.with_format("arrow")
+        if columns is not None:
+            known = self.schema.names
+            dataset = dataset.select_columns(list(dict.fromkeys(c if c in known else c.split(".")[0] for c in columns)))
+        stop = min(units.stop * self._rows_a_unit(), dataset.num_rows)
+        step = max(1, min(self._rows_a_unit(), batch_bytes // self._row_bytes))
+        for start in range(first_row, stop, step):
+            try:
+                table: pa.Table = dataset[start : min(start + step, stop)]
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise InputError(f"cannot be read: {error}", where=f"{self.input.name}: row {start}") from None
+            # A table of several chunks gives several batches, all of them without a copy.
+            for batch in table.to_batches():
+                yield from bounded(batch, batch_bytes)
+
+    def _rows_a_unit(self) -> int:
+        return max(1, UNIT_BYTES // self._row_bytes)
+
+
+def _load(source: Input) -> Any:
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        if os.path.isdir(source.path):
+            if not any(os.path.exists(os.path.join(source.path, mark)) for mark in MARKS):
+                raise InputError(
+                    "no dataset of save_to_disk in this folder",
+                    where=source.name,
+                    hint="a folder of Parquet files goes into input.files",
+                )
+            loaded = datasets.load_from_disk(source.path)
+        else:
+            loaded = _from_hub(source)
+    except InputError:
+        raise
+    except Exception as error:
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"cannot load the dataset: {text[0]}", where=source.name) from None
+    return _one_split(loaded, source)
+
+
+def _from_hub(source: Input) -> Any:
+    import datasets
+
+    local = datasets.DownloadConfig(local_files_only=True)
+    try:
+        return datasets.load_dataset(source.path, source.subset, split=source.split, download_config=local)
+    except Exception:
+        return datasets.load_dataset(source.path, source.subset, split=source.split)
+
+
+def _one_split(loaded: Any, source: Input) -> Any:
+    if not isinstance(loaded, dict):
+        return loaded
+    names = list(loaded)
+    if source.split is None and len(names) == 1:
+        return loaded[names[0]]
+    if source.split in loaded:
+        return loaded[source.split]
+    said = "no input.split is given" if source.split is None else f'none is "{source.split}"'
+    raise InputError(f"the dataset has the splits {', '.join(names)}, and {said}", where=source.name)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0

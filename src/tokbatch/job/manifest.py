@@ -1,0 +1,125 @@
+"""What a finished job leaves beside its parts: stats.json, stats.parquet and, last of all, manifest.json.
+
+Parts and statistics stand in input order and depend on nothing but config, tokenizer and inputs. All that depends on
+how the run went stands under "run" in the manifest.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tokbatch.batch.stats import Stats, to_table
+from tokbatch.errors import InputError
+from tokbatch.job.prepare import Job
+from tokbatch.job.storage import Storage
+
+FORMAT = 1
+
+
+def shard_record(job: Job, index: int, part: str, result: Any) -> dict[str, Any]:
+    """Give the record of a finished shard: what it is, its part, its statistics."""
+    shard = job.shards[index]
+    return {
+        "shard": job.shard_identity(shard),
+        "part": {
+            "path": f"data/{part}",
+            "input": job.inputs[shard.input].input.name,
+            "row_groups": [shard.start, shard.stop],
+            "first_row": shard.first_row,
+            "rows": result.rows,
+            "tokens": result.stats.tokens,
+            "bytes": result.size,
+            "sha256": result.sha256,
+        },
+        "stats": result.stats.to_json(),
+        "run": {"seconds": round(result.seconds, 3)},
+    }
+
+
+def write_results(storage: Storage, job: Job, records: Mapping[int, dict[str, Any]], run: dict[str, Any]) -> Stats:
+    """Write statistics and manifest from the records of all shards (by index); returns the statistics of the corpus."""
+    names: list[str] = []
+    stats: list[Stats] = []
+    for number, facts in enumerate(job.inputs):
+        own = [records[shard.index] for shard in job.shards if shard.input == number and shard.index in records]
+        if own:
+            names.append(facts.input.name)
+            stats.append(merged(own))
+    total = Stats.total(stats)
+    table = io.BytesIO()
+    pq.write_table(to_table(names, stats), table, compression="zstd")
+    storage.write_file("stats.parquet", table.getvalue())
+    files = [{"file": name, **record.to_json()} for name, record in zip(names, stats, strict=True)]
+    storage.write_json("stats.json", {"files": files, "total": total.to_json()})
+    storage.write_json("manifest.json", _manifest(job, [records[index] for index in sorted(records)], run))
+    return total
+
+
+def merged(records: Sequence[Mapping[str, Any]]) -> Stats:
+    """Merge the statistics of the shards of one file."""
+    stats = Stats()
+    for record in records:
+        stats = stats.merge(Stats.from_json(record["stats"]))
+    return stats
+
+
+def read_stats(folder: Path) -> tuple[list[tuple[str, Stats]], Stats]:
+    """Read stats.json: (name, statistics) of each file, and of the corpus. Raises `InputError`."""
+    content = read_result(folder, "stats.json")
+    try:
+        files = [
+            (entry["file"], Stats.from_json({k: v for k, v in entry.items() if k != "file"}))
+            for entry in content["files"]
+        ]
+        return files, Stats.from_json(content["total"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"not a stats.json of tokbatch: {error!r}", where=str(folder / "stats.json")) from None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read manifest.json. Raises `InputError` where the folder is no finished output."""
+    manifest = read_result(folder, "manifest.json")
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "parts" not in manifest:
+        raise InputError("not a manifest.json of this version of tokbatch", where=str(folder / "manifest.json"))
+    return manifest
+
+
+def read_result(folder: Path, name: str) -> Any:
+    """Read a JSON file of a finished output. Raises `InputError`."""
+    storage = Storage(folder)
+    content = storage.read_json(name)
+    if content is None:
+        unfinished = storage.holds_job()
+        raise InputError(
+            f"no {name} there" + (": the job is not finished" if unfinished else ""),
+            where=str(folder),
+            hint="finish it with `tokbatch run CONFIG --resume`" if unfinished else "give the output folder of a job",
+        )
+    return content
+
+
+def _manifest(job: Job, records: Sequence[Mapping[str, Any]], run: dict[str, Any]) -> dict[str, Any]:
+    asked = job.config.tokenizer
+    source = (
+        {"file": job.config.resolve(asked.file)} if asked.file else {"name": asked.name, "revision": asked.revision}
+    )
+    return {
+        "format": FORMAT,
+        "tokbatch": job.identity["tokbatch"],
+        "pyarrow": job.identity["pyarrow"],
+        "engine": job.identity["engine"],
+        "tokenizer": {**source, "sha256": job.identity["tokenizer_sha256"], "vocab_size": job.tokenizer.vocab_size},
+        "config": job.config.to_table(),
+        "inputs": [
+            {"name": f.input.name, "path": f.input.path, "rows": f.rows, "bytes": f.size, "sha256": f.digest}
+            for f in job.inputs
+        ],
+        "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
+        "parts": [record["part"] for record in records],
+        "run": run,
+    }

@@ -1,0 +1,136 @@
+"""The worker processes of a job: started by spawn, watched by their pipes and sentinels, replaced when they die.
+
+No process can end unnoticed and nothing waits for one that has: `Pool.wait` wakes up for a message and for a death
+alike. Which shard goes where, and what a failure means, is decided in `run.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import multiprocess
+import multiprocess.connection
+import multiprocess.process
+
+from tokbatch.errors import ConfigError
+from tokbatch.job.worker import Task
+
+
+@dataclass
+class Worker:
+    """One worker process, the task it has, and whether it has answered yet."""
+
+    number: int
+    process: Any
+    connection: Any
+    task: Task | None = None
+    ready: bool = False
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to a worker: a message from it, or its death (`message` is ("died", reason))."""
+
+    worker: Worker
+    task: Task | None
+    message: tuple[Any, ...]
+
+
+class Pool:
+    """Up to `count` workers that run `target(connection, setup)`; they start when there is something to do."""
+
+    def __init__(self, target: Callable[[Any, bytes], None], setup: Any, count: int):
+        from multiprocess.reduction import ForkingPickler
+
+        if getattr(multiprocess.process.current_process(), "_inheriting", False):
+            raise ConfigError(
+                "a job was started while a worker process imports the main script",
+                hint='put the call below `if __name__ == "__main__":`',
+            )
+        self._target = target
+        self._setup = bytes(ForkingPickler.dumps(setup))
+        self._count = count
+        self._context = multiprocess.get_context("spawn")
+        self._started = 0
+        self.workers: list[Worker] = []
+
+    def give(self, task: Task) -> bool:
+        """Give a task to an idle worker, or to a new one; False where all are busy."""
+        worker = next((worker for worker in self.workers if worker.task is None), None)
+        if worker is None:
+            if len(self.workers) >= self._count:
+                return False
+            worker = self._start()
+        worker.task = task
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # Where it has died, `wait` says so.
+            worker.connection.send(task)
+        return True
+
+    @property
+    def busy(self) -> bool:
+        """Whether some worker has a task."""
+        return any(worker.task is not None for worker in self.workers)
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Wait for messages and deaths, at most so long. A worker that has died is no longer in the pool."""
+        handles: dict[Any, Worker] = {}
+        for worker in self.workers:
+            handles[worker.connection] = handles[worker.process.sentinel] = worker
+        events: list[Event] = []
+        woken = multiprocess.connection.wait(list(handles), seconds)
+        for worker in {id(handles[handle]): handles[handle] for handle in woken}.values():
+            self._hear(worker, events)
+        return events
+
+    def kill(self) -> None:
+        """End all workers at once. They have only partial files open."""
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in self.workers:
+            worker.process.join()
+            worker.connection.close()
+        self.workers.clear()
+
+    def _start(self) -> Worker:
+        ours, theirs = self._context.Pipe()
+        # The new process inherits the mask: a Ctrl-C while it starts must not print a traceback from inside Python.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process = self._context.Process(target=self._target, args=(theirs, self._setup), daemon=True)
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        worker = Worker(self._started, process, ours)
+        self._started += 1
+        self.workers.append(worker)
+        return worker
+
+    def _hear(self, worker: Worker, events: list[Event]) -> None:
+        """Take all messages of a worker, then its death: what it finished before it died counts."""
+        try:
+            while worker.connection.poll():
+                message = worker.connection.recv()
+                events.append(Event(worker, worker.task, message))
+                worker.ready = True
+                if message[0] in ("done", "failed"):
+                    worker.task = None
+        except (EOFError, OSError):
+            worker.process.join(5)  # The pipe breaks a moment before the process is gone.
+        if not worker.process.is_alive():
+            worker.connection.close()
+            self.workers.remove(worker)
+            events.append(Event(worker, worker.task, ("died", _reason(worker.process.exitcode))))
+
+
+def _reason(code: int | None) -> str:
+    if code is None:
+        return "it closed its pipe"
+    if code >= 0:
+        return f"exit status {code}"
+    name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"
+    return f"killed by {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")

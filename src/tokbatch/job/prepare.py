@@ -1,0 +1,200 @@
+"""From a config to a job that is ready to run: tokenizer, inputs, plan and identity. Writes nothing.
+
+`tokbatch plan` ends here; `run.py` goes on. The identity is what a resumed job must have in common with the one that
+was interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tokbatch._version import __version__
+from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.errors import InputError, TokbatchError
+from tokbatch.job.config import JobConfig, TruncationConfig
+from tokbatch.job.inputs import Input, list_inputs
+from tokbatch.job.parquet_output import part_schema
+from tokbatch.job.plan import Shard, plan_shards, shard_size
+from tokbatch.job.schema import unify_schemas
+from tokbatch.job.sources import Unit, open_source
+from tokbatch.spec import Truncation
+from tokbatch.tokenizer import Tokenizer
+
+FOOTERS_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What the plan knows of an input."""
+
+    input: Input
+    size: int
+    digest: str
+    rows: int
+    text_bytes: int
+    units: tuple[Unit, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that is ready to run. `skipped` are (name, reason) of the inputs that cannot be read."""
+
+    config: JobConfig
+    tokenizer: Tokenizer
+    transform: Transform
+    inputs: tuple[InputFacts, ...]
+    skipped: tuple[tuple[str, str], ...]
+    repeated: tuple[str, ...]
+    schema: pa.Schema
+    shards: tuple[Shard, ...]
+    identity: dict[str, Any]
+
+    def shard_identity(self, shard: Shard) -> dict[str, Any]:
+        """Give what a shard's record must say for the shard to be done."""
+        facts = self.inputs[shard.input]
+        return {
+            "input": facts.input.name,
+            "input_sha256": facts.digest,
+            "tokenizer_sha256": self.identity["tokenizer_sha256"],
+            "settings_sha256": digest_of(self.identity["settings"]),
+            "row_groups": [shard.start, shard.stop],
+            "rows": [shard.first_row, shard.first_row + shard.rows],
+        }
+
+
+def prepare_job(config: JobConfig) -> Job:
+    """Load the tokenizer, look into every input, and make the plan.
+
+    Raises `ConfigError`, `SpecError`, `InputError`: what can be found out before any work is found out here.
+    """
+    listed = list_inputs(config)
+    tokenizer = load_tokenizer(config)
+    transform = build_transform(config, tokenizer)
+    facts: list[InputFacts] = []
+    skipped: list[tuple[str, str]] = []
+    for source, looked in _look_into(listed.inputs, config.input.text_column):
+        try:
+            if isinstance(looked, InputError):
+                raise looked
+            facts.append(dataclasses.replace(looked, schema=_output_schema(transform, config, looked)))
+        except InputError as error:
+            if config.run.on_bad_file == "fail":
+                raise
+            skipped.append((source.name, str(error)))
+    if not facts:
+        raise InputError("none of the inputs can be read", where=skipped[0][0], hint=skipped[0][1])
+    schema = unify_schemas([(fact.input.name, fact.schema) for fact in facts], config.output.id_column)
+    units = [fact.units for fact in facts]
+    shards = plan_shards(units, shard_size(units, config.run.shard_bytes))
+    identity = {
+        "tokbatch": __version__,
+        "pyarrow": pa.__version__,
+        "engine": tokenizer.engine_name,
+        "tokenizer_sha256": tokenizer.digest,
+        "settings": json.loads(json.dumps(config.settings())),
+        "schema": [[field.name, str(field.type)] for field in schema],
+        "inputs": [{"name": f.input.name, "bytes": f.size, "sha256": f.digest} for f in facts],
+    }
+    return Job(
+        config,
+        tokenizer,
+        transform,
+        tuple(facts),
+        tuple(skipped),
+        tuple(listed.repeated),
+        schema,
+        tuple(shards),
+        identity,
+    )
+
+
+def load_tokenizer(config: JobConfig) -> Tokenizer:
+    """Load the tokenizer of a config, with the config's truncation."""
+    asked = config.tokenizer
+    if asked.file is not None:
+        tokenizer = Tokenizer.from_file(config.resolve(asked.file), asked.engine, asked.encode_special_tokens)
+    else:
+        tokenizer = Tokenizer.from_pretrained(
+            asked.name or "", asked.revision, asked.engine, asked.encode_special_tokens
+        )
+    if isinstance(asked.truncation, TruncationConfig):
+        cut = asked.truncation
+        return tokenizer.with_options(truncation=Truncation(cut.max_length, cut.stride, direction=cut.direction))
+    return tokenizer.with_options(truncation=None) if asked.truncation == "off" else tokenizer
+
+
+def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
+    """Build the transform of a config; with a crosscheck, it gets the reference engine for a second one."""
+    second = tokenizer.with_options(engine="reference") if config.check.crosscheck > 0 else None
+    return Transform(transform_options(config), tokenizer, second)
+
+
+def transform_options(config: JobConfig) -> TransformOptions:
+    """Give the part of a config that the transform of a batch needs."""
+    return TransformOptions(
+        text_column=config.input.text_column,
+        keep_columns=config.input.keep_columns,
+        id_column=config.output.id_column,
+        id_type=config.output.id_type,
+        add_special_tokens=config.tokenizer.add_special_tokens,
+        prepend=config.tokenizer.prepend,
+        append=config.tokenizer.append,
+        template=config.tokenizer.template,
+        round_trip=config.check.round_trip,
+        sample_rate=config.check.sample_rate,
+        crosscheck=config.check.crosscheck,
+        on_bad_row=config.run.on_bad_row,
+    )
+
+
+def located(error: TokbatchError, name: str) -> TokbatchError:
+    """Put the name of the input before the place of an error, where it is not there yet."""
+    if not (error.where or "").startswith(name):
+        error.where = f"{name}: {error.where}" if error.where else name
+    return error
+
+
+def digest_of(value: Any) -> str:
+    """Give the SHA-256 of plain data, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def worker_count(config: JobConfig, shards: int) -> int:
+    """Give the number of workers: as asked, or one a core that this process may use, but none without a shard."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(config.run.workers or cores, shards))
+
+
+def _look_into(inputs: Iterable[Input], text_column: str) -> list[tuple[Input, InputFacts | InputError]]:
+    """Open every input; remote footers take a while each, so several at once."""
+
+    def look(source: Input) -> tuple[Input, InputFacts | InputError]:
+        try:
+            opened = open_source(source)
+            units = tuple(opened.units(text_column))
+        except InputError as error:
+            return source, error
+        rows, text_bytes = sum(unit.rows for unit in units), sum(unit.text_bytes for unit in units)
+        return source, InputFacts(source, opened.size, opened.digest, rows, text_bytes, units, opened.schema)
+
+    with ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
+        return list(threads.map(look, inputs))
+
+
+def _output_schema(transform: Transform, config: JobConfig, facts: InputFacts) -> pa.Schema:
+    """Give the schema of an input's parts; the transform refuses a missing column or a wrong type."""
+    try:
+        schema = transform.output_schema(facts.schema)
+    except InputError as error:
+        raise located(error, facts.input.name) from None
+    return part_schema(schema, config.output.id_column, config.output.id_type)

@@ -1,0 +1,145 @@
+"""How far a job is, for people: a bar where stderr is a terminal, a plain line now and then where it is a file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import IO, Any, Protocol
+
+PLAIN_LINE_SECONDS = 10.0
+
+
+class Progress(Protocol):
+    """What `run_job` tells about its work. Bytes are those of the texts."""
+
+    def start(self, total_bytes: int, done_bytes: int) -> None:
+        """Begin; some bytes may be done already, by an earlier attempt."""
+
+    def update(self, done_bytes: int) -> None:
+        """Say how many bytes are done in all."""
+
+    def note(self, text: str) -> None:
+        """Say a line."""
+
+    def finish(self) -> None:
+        """End, whether the job is done or not."""
+
+
+class Silence:
+    """Say nothing."""
+
+    def start(self, total_bytes: int, done_bytes: int) -> None:
+        """See `Progress`."""
+
+    def update(self, done_bytes: int) -> None:
+        """See `Progress`."""
+
+    def note(self, text: str) -> None:
+        """See `Progress`."""
+
+    def finish(self) -> None:
+        """See `Progress`."""
+
+
+class PlainLines:
+    """Lines in a log."""
+
+    def __init__(self, stream: IO[str] | None = None, every_seconds: float = PLAIN_LINE_SECONDS):
+        self._stream = stream or sys.stderr
+        self._every = every_seconds
+        self._total = self._first = 0
+        self._began = self._said = time.monotonic()
+
+    def start(self, total_bytes: int, done_bytes: int) -> None:
+        """See `Progress`."""
+        self._total, self._first = total_bytes, done_bytes
+        self._began = self._said = time.monotonic()
+
+    def update(self, done_bytes: int) -> None:
+        """See `Progress`."""
+        now = time.monotonic()
+        if now - self._said < self._every:
+            return
+        self._said = now
+        rate = (done_bytes - self._first) / (now - self._began)
+        left = (self._total - done_bytes) / rate if rate > 0 else None
+        self.note(
+            f"{100 * done_bytes / max(1, self._total):5.1f} %  {megabytes(done_bytes)} of {megabytes(self._total)}"
+            f"  {rate / 1e6:,.1f} MB/s" + (f"  {duration(left)} left" if left is not None else "")
+        )
+
+    def note(self, text: str) -> None:
+        """See `Progress`."""
+        print(text, file=self._stream, flush=True)
+
+    def finish(self) -> None:
+        """See `Progress`."""
+
+
+class Bar:
+    """A bar with rate and time left, by rich."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+        from rich.progress import Progress as RichProgress
+
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = RichProgress(
+            TextColumn("tokenizing"),
+            BarColumn(),
+            TaskProgressColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._task: Any = None
+
+    def start(self, total_bytes: int, done_bytes: int) -> None:
+        """See `Progress`."""
+        self._bar.start()
+        self._task = self._bar.add_task("tokenizing", total=max(1, total_bytes), completed=done_bytes)
+
+    def update(self, done_bytes: int) -> None:
+        """See `Progress`."""
+        self._bar.update(self._task, completed=done_bytes)
+
+    def note(self, text: str) -> None:
+        """See `Progress`."""
+        self._console.print(text, markup=False)
+
+    def finish(self) -> None:
+        """See `Progress`."""
+        self._bar.stop()
+
+
+def progress_for_people() -> Progress:
+    """Give the bar where stderr is a terminal, else plain lines."""
+    return Bar() if sys.stderr.isatty() else PlainLines()
+
+
+def megabytes(count: float) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"

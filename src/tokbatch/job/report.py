@@ -1,0 +1,152 @@
+"""The statistics of a job as text for people. Numbers come from stats.json, nothing is counted here."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokbatch.batch.stats import Stats
+from tokbatch.job.manifest import read_manifest, read_stats
+from tokbatch.job.progress import duration, megabytes
+from tokbatch.job.text_table import number, render_table
+
+_CONTROLS = {
+    0x09: "TAB",
+    0x0A: "LINE FEED",
+    0x0B: "LINE TABULATION",
+    0x0C: "FORM FEED",
+    0x0D: "CARRIAGE RETURN",
+    0x85: "NEXT LINE",
+}
+Named = tuple[str, Stats]
+
+
+def render_report(folder: Path | str) -> str:
+    """Give the report of a finished job's output folder. Raises `InputError` where it is none."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    files, total = read_stats(folder)
+    rows: list[Named] = [*files, ("total", total)]
+    lines = [*_head(folder, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
+    lines += _absorbed(rows, "lstrip", "left") + _absorbed(rows, "rstrip", "right")
+    lines += _rows_to_look_at(files) + _what_happened(manifest["run"])
+    return "\n".join(lines) + "\n"
+
+
+def _head(folder: Path, manifest: Mapping[str, Any], total: Stats) -> list[str]:
+    tokenizer, run = manifest["tokenizer"], manifest["run"]
+    name = tokenizer.get("file") or tokenizer.get("name")
+    size = sum(part["bytes"] for part in manifest["parts"])
+    per_token = f", {total.bytes / total.tokens:.2f} bytes a token" if total.tokens else ""
+    return [
+        f"{folder}",
+        f"  tokenizer   {name}  (sha256 {tokenizer['sha256'][:12]}, {tokenizer['vocab_size']:,} tokens)",
+        f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}",
+        f"  texts       {total.documents:,} documents, {megabytes(total.bytes)}, {total.characters:,} characters",
+        f"  ids         {total.tokens:,} tokens{per_token}; {len(manifest['parts'])} parts, {megabytes(size)}",
+        f"  time        {duration(run['seconds'])} with {run['workers']} workers",
+    ]
+
+
+def _round_trip(rows: Sequence[Named]) -> list[str]:
+    head = ["file", "documents", "tokens", "exact", "stripped", "normalized", "lossy", "docs", "chars", "docs", "chars"]
+    table = [head]
+    for name, s in rows:
+        verdicts = (s.exact_documents, s.stripped_documents, s.normalized_documents, s.lossy_documents)
+        absorbed = (s.lstrip_documents, s.lstrip_chars, s.rstrip_documents, s.rstrip_chars)
+        table.append([name, *map(number, (s.documents, s.tokens, *verdicts, *absorbed))])
+    groups = [("", 1), ("", 2), ("documents by round trip", 4), ("lost to lstrip", 2), ("lost to rstrip", 2)]
+    lines = render_table(table, groups=groups)
+    total = rows[-1][1]
+    unchecked = total.documents - total.verified_documents - total.null_documents - total.failed_documents
+    if unchecked > 0:
+        lines.append(f"{unchecked:,} documents were not checked (check.round_trip)")
+    return lines
+
+
+def _contents(rows: Sequence[Named]) -> list[str]:
+    head = ["file", "null", "empty", "failed", "truncated", "added", "special", "unknown", "bytes", "longest", "median"]
+    table = [head]
+    for name, s in rows:
+        documents = (s.null_documents, s.empty_documents, s.failed_documents, s.truncated_documents)
+        tokens = (s.added_tokens, s.special_tokens, s.unknown_tokens, s.byte_fallback_tokens)
+        table.append(
+            [name, *map(number, (*documents, *tokens, s.longest_document_tokens)), _median(s.document_lengths)]
+        )
+    return render_table(table, groups=[("", 1), ("documents", 4), ("tokens", 4), ("tokens a document", 2)])
+
+
+def _median(lengths: Mapping[int, int]) -> str:
+    """Give the bucket of the histogram that holds the document in the middle."""
+    middle, seen = sum(lengths.values()) / 2, 0
+    for bound in sorted(lengths):
+        seen += lengths[bound]
+        if seen >= middle:
+            return f"{bound:,}" if bound < 2 else f"{bound:,}–{2 * bound - 1:,}"
+    return number(0)
+
+
+def _absorbed(rows: Sequence[Named], strip: str, side: str) -> list[str]:
+    """Say which tokens took which whitespace along, for the whole corpus and then file by file."""
+    having = [(name, s) for name, s in rows if getattr(s, f"{strip}_documents")]
+    if not having:
+        return ["", f"No whitespace was lost to {strip}."]
+    lines = [
+        "",
+        f"Whitespace lost to {strip}: what added tokens absorbed to their {side}, and decoding does not give back",
+    ]
+    shown = having if len(having) > 2 else having[:1]
+    for name, s in shown:
+        documents, chars = getattr(s, f"{strip}_documents"), getattr(s, f"{strip}_chars")
+        lines += ["", f"  {name}: {_count(chars, 'character')} in {_count(documents, 'document')}"]
+        table = [["", "documents", "characters"]]
+        for kind, label in (("token", _token), ("whitespace", _character)):
+            by_documents = getattr(s, f"{strip}_documents_by_{kind}")
+            by_chars = getattr(s, f"{strip}_chars_by_{kind}")
+            for key in sorted(by_chars, key=lambda key: (-by_chars[key], key)):
+                table.append([label(key), number(by_documents.get(key, 0)), number(by_chars[key])])
+        lines += [f"    {line}" for line in _without_rule(render_table(table))]
+        first = getattr(s, f"{strip}_first_rows")
+        if first:
+            lines.append(f"    first rows  {', '.join(map(str, first))}")
+    return lines
+
+
+def _without_rule(lines: list[str]) -> list[str]:
+    return [lines[0], *lines[2:]]
+
+
+def _token(content: str) -> str:
+    return f"token       {content if content.isprintable() and content.strip() == content else ascii(content)}"
+
+
+def _character(name: str) -> str:
+    code = int(name[2:], 16)
+    return f"whitespace  {name} {_CONTROLS.get(code) or unicodedata.name(chr(code), '')}".rstrip()
+
+
+def _rows_to_look_at(files: Sequence[Named]) -> list[str]:
+    lines: list[str] = []
+    for name, s in files:
+        for what in ("lossy", "failed", "truncated"):
+            first = getattr(s, f"{what}_first_rows")
+            if first:
+                lines.append(f"  {name}: {what} at rows {', '.join(map(str, first))}{_more(s, what, first)}")
+    return ["", "Rows to look at", *lines] if lines else []
+
+
+def _more(stats: Stats, what: str, first: Sequence[int]) -> str:
+    more = getattr(stats, f"{what}_documents") - len(first)
+    return f" and {more:,} more" if more > 0 else ""
+
+
+def _what_happened(run: Mapping[str, Any]) -> list[str]:
+    lines = [f"  skipped {entry['input']}: {entry['reason']}" for entry in run.get("skipped", ())]
+    lines += [f"  done again: {entry['input']}, {entry['rows']}: {entry['reason']}" for entry in run.get("retries", ())]
+    return ["", "What happened on the way", *lines] if lines else []
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

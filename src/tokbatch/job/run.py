@@ -1,0 +1,325 @@
+"""Run a job: plan, hand shards to workers, commit what they finish, go on where an earlier attempt stopped.
+
+The order of things is what makes a kill harmless at any moment: a part is whole on the disk before it gets its final
+name, its record is written after that, and the manifest comes last. Whatever lies there without a record is made again,
+with the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokbatch.batch.stats import Stats
+from tokbatch.errors import InputError, OutputError, WorkerError, from_dict
+from tokbatch.job.config import JobConfig
+from tokbatch.job.lock import OutputLock
+from tokbatch.job.manifest import merged, shard_record, write_results
+from tokbatch.job.plan import Shard
+from tokbatch.job.pool import Event, Pool
+from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
+from tokbatch.job.progress import Progress, Silence, megabytes
+from tokbatch.job.storage import FileSystem, Storage
+from tokbatch.job.worker import ShardResult, Task, WorkerSetup, work
+
+WAKE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What a finished job was. `already_done` says that there was nothing left to do."""
+
+    job: Job
+    stats: Stats
+    seconds: float
+    already_done: bool = False
+
+
+def run_job(
+    config: JobConfig,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    file_system: FileSystem | None = None,
+) -> JobResult:
+    """Run a job to its end. With `resume` finished shards of an earlier attempt are kept, with `overwrite` nothing is.
+
+    Raises a `TokbatchError`; then, as after a `KeyboardInterrupt`, what is finished stays, and `resume` goes on.
+    """
+    progress = progress or Silence()
+    storage = Storage(config.output_path, file_system)
+    with contextlib.ExitStack() as stack:
+        if storage.state.is_dir():
+            stack.enter_context(OutputLock(storage))
+        _refuse_used(storage, resume, overwrite)
+        job = prepare_job(config)
+        _say_what(job, progress)
+        if not storage.state.is_dir():
+            stack.enter_context(OutputLock(storage))
+        if overwrite:
+            storage.clear()
+        return _Run(job, storage, progress).run()
+
+
+@dataclass
+class _Run:
+    """One attempt at a job that holds the lock."""
+
+    job: Job
+    storage: Storage
+    progress: Progress
+    records: dict[int, dict[str, Any]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    rows_done: dict[int, int] = field(default_factory=dict)
+    deaths: dict[int, int] = field(default_factory=dict)
+    retries: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self) -> JobResult:
+        start, began = time.monotonic(), time.time()
+        self._adopt()
+        resumed = len(self.records)
+        pending = self._pending()
+        manifest = self.storage.read_json("manifest.json")
+        if not pending and manifest is not None and len(manifest.get("parts", ())) == len(self.records):
+            self.storage.tidy()
+            return JobResult(self.job, self._total(), time.monotonic() - start, already_done=True)
+        workers = worker_count(self.job.config, len(pending))
+        if pending:
+            self._work_off(pending, workers)
+        seconds = time.monotonic() - start
+        run = {
+            "host": socket.gethostname(),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+            "seconds": round(seconds, 3),
+            "workers": workers,
+            "shards": len(self.records),
+            "resumed_shards": resumed,
+            "retries": self.retries,
+            "skipped": [{"input": name, "reason": reason} for name, reason in self._all_skipped().items()],
+        }
+        stats = write_results(self.storage, self.job, self.records, run)
+        self.storage.tidy()
+        return JobResult(self.job, stats, seconds)
+
+    # -- what an earlier attempt left ---------------------------------------------------------------------------
+
+    def _adopt(self) -> None:
+        """Take over the finished shards of the same job; refuse those of another one."""
+        before = self.storage.read_json(".tokbatch/job.json")
+        if before is not None and before != self.job.identity:
+            raise OutputError(
+                "this is not the job that was interrupted: " + "; ".join(differences(before, self.job.identity)),
+                where=str(self.storage.folder),
+                hint="put it back as it was, or start anew with --overwrite",
+            )
+        self.storage.prepare()
+        if before is None:
+            self.storage.write_json(".tokbatch/job.json", self.job.identity)
+        self.skipped = dict(self.storage.read_json(".tokbatch/skipped.json") or {})
+        for shard in self.job.shards:
+            record = self.storage.read_json(_record_name(shard))
+            if record is not None and record.get("shard") == self.job.shard_identity(shard) and self._has_part(record):
+                self.records[shard.index] = record
+        for name in self.skipped:
+            self._forget(name)
+
+    def _has_part(self, record: dict[str, Any]) -> bool:
+        path = self.storage.folder / record["part"]["path"]
+        return path.is_file() and bool(path.stat().st_size == record["part"]["bytes"])
+
+    def _pending(self) -> deque[Shard]:
+        """Give what is left, the largest first, so that no worker works alone at the end."""
+        left = [s for s in self.job.shards if s.index not in self.records and self._name(s) not in self.skipped]
+        return deque(sorted(left, key=lambda shard: (-shard.text_bytes, shard.index)))
+
+    # -- the work -----------------------------------------------------------------------------------------------
+
+    def _work_off(self, pending: deque[Shard], workers: int) -> None:
+        pool = Pool(work, self._setup(), workers)
+        self.progress.start(sum(shard.text_bytes for shard in self.job.shards), self._done_bytes())
+        try:
+            while pending or pool.busy:
+                while pending and pool.give(self._task(pending[0])):
+                    pending.popleft()
+                for event in pool.wait(WAKE_SECONDS):
+                    self._handle(event, pending)
+                self.progress.update(self._done_bytes())
+        finally:
+            self.progress.finish()
+            pool.kill()
+
+    def _handle(self, event: Event, pending: deque[Shard]) -> None:
+        kind, *rest = event.message
+        task = event.task
+        if task is None:
+            return
+        shard = task.shard
+        if kind == "progress":
+            self.rows_done[shard.index] = rest[0]
+        elif kind == "done":
+            self._commit(task, rest[0])
+        elif kind == "failed":
+            self._fail(task, rest[0], pending)
+        elif kind == "died":
+            self._retry(task, rest[0], pending)
+
+    def _commit(self, task: Task, result: ShardResult) -> None:
+        if task.input.name in self.skipped:
+            self.storage.drop_partial(task.partial)
+            return
+        part = task.shard.part_name(task.input.name)
+        self.storage.commit_part(task.partial, part)
+        record = shard_record(self.job, task.shard.index, part, result)
+        self.storage.write_json(_record_name(task.shard), record)
+        self.records[task.shard.index] = record
+        self.rows_done.pop(task.shard.index, None)
+
+    def _fail(self, task: Task, error: dict[str, Any], pending: deque[Shard]) -> None:
+        """End the job, or leave the whole input out where the file is at fault and the config says so."""
+        self.storage.drop_partial(task.partial)
+        raised = from_dict(error)
+        if not isinstance(raised, InputError) or self.job.config.run.on_bad_file == "fail":
+            raise raised
+        name = task.input.name
+        if name not in self.skipped:
+            self.skipped[name] = str(raised)
+            self.storage.write_json(".tokbatch/skipped.json", self.skipped)
+            self.progress.note(f"skipped: {raised}")
+        self._forget(name)
+        for shard in [shard for shard in pending if self._name(shard) == name]:
+            pending.remove(shard)
+
+    def _retry(self, task: Task, reason: str, pending: deque[Shard]) -> None:
+        """Give the shard of a worker that died to another one, a few times."""
+        shard = task.shard
+        self.storage.drop_partial(task.partial)
+        self.rows_done.pop(shard.index, None)
+        self.deaths[shard.index] = self.deaths.get(shard.index, 0) + 1
+        rows = f"rows {shard.first_row} to {shard.first_row + shard.rows}"
+        self.retries.append({"input": task.input.name, "rows": rows, "reason": reason})
+        if self.deaths[shard.index] > self.job.config.run.retries:
+            raise WorkerError(
+                f"the worker died {self.deaths[shard.index]} times, the last time: {reason}",
+                where=f"{task.input.name}: {rows}",
+                hint="lower run.batch_bytes or run.workers if memory ran out; --resume goes on from here",
+            )
+        self.progress.note(f"a worker died ({reason}); its shard is done again: {task.input.name}, {rows}")
+        pending.appendleft(shard)
+
+    # -- small things -------------------------------------------------------------------------------------------
+
+    def _setup(self) -> WorkerSetup:
+        job, config = self.job, self.job.config
+        return WorkerSetup(
+            transform=job.transform,
+            folder=self.storage.folder,
+            schema=job.schema,
+            id_column=config.output.id_column,
+            compression=config.output.compression,
+            batch_bytes=config.run.batch_bytes,
+            fail_on_lossy=config.check.on_lossy == "fail",
+            part_metadata={
+                "tokbatch.version": job.identity["tokbatch"],
+                "tokbatch.engine": job.identity["engine"],
+                "tokbatch.tokenizer_sha256": job.identity["tokenizer_sha256"],
+                "tokbatch.settings_sha256": digest_of(job.identity["settings"]),
+            },
+        )
+
+    def _task(self, shard: Shard) -> Task:
+        facts = self.job.inputs[shard.input]
+        partial = f"{shard.index:06d}-{self.deaths.get(shard.index, 0)}.parquet"
+        return Task(shard, facts.input, facts.digest, partial)
+
+    def _name(self, shard: Shard) -> str:
+        return self.job.inputs[shard.input].input.name
+
+    def _forget(self, name: str) -> None:
+        """Remove the parts and the records of an input that is skipped."""
+        for shard in self.job.shards:
+            if self._name(shard) == name:
+                self.records.pop(shard.index, None)
+                self.rows_done.pop(shard.index, None)
+                (self.storage.folder / _record_name(shard)).unlink(missing_ok=True)
+                (self.storage.data / shard.part_name(name)).unlink(missing_ok=True)
+
+    def _done_bytes(self) -> int:
+        done = 0
+        for shard in self.job.shards:
+            if shard.index in self.records or self._name(shard) in self.skipped:
+                done += shard.text_bytes
+            elif shard.index in self.rows_done:
+                done += shard.text_bytes * self.rows_done[shard.index] // max(1, shard.rows)
+        return done
+
+    def _all_skipped(self) -> dict[str, str]:
+        return {**dict(self.job.skipped), **self.skipped}
+
+    def _total(self) -> Stats:
+        by_input: dict[int, list[dict[str, Any]]] = {}
+        for index, record in sorted(self.records.items()):
+            by_input.setdefault(self.job.shards[index].input, []).append(record)
+        return Stats.total(merged(records) for records in by_input.values())
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Name what two identities do not have in common."""
+    found = []
+    for key in ("tokbatch", "pyarrow", "engine"):
+        if before.get(key) != now[key]:
+            found.append(f"{key} was {before.get(key)}, is {now[key]}")
+    if before.get("tokenizer_sha256") != now["tokenizer_sha256"]:
+        found.append("the tokenizer is another one")
+    found += [
+        f"{section}.{key} was {was!r}, is {now['settings'][section].get(key)!r}"
+        for section, keys in before.get("settings", {}).items()
+        for key, was in keys.items()
+        if now["settings"].get(section, {}).get(key) != was
+    ]
+    old, new = ({entry["name"]: entry for entry in identity.get("inputs", ())} for identity in (before, now))
+    found += [f"input {name} is gone" for name in old if name not in new]
+    found += [f"input {name} is new" for name in new if name not in old]
+    found += [f"input {name} has changed" for name in new if name in old and new[name] != old[name]]
+    if not found and list(old) != list(new):
+        found.append("the inputs come in another order")
+    return found or ["its schema or its settings"]
+
+
+def _refuse_used(storage: Storage, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder that has something in it which nobody said may be touched."""
+    foreign = storage.foreign_entries()
+    ours = storage.holds_job() or storage.state.exists()
+    if foreign or (storage.exists() and not ours and any(storage.folder.iterdir())):
+        raise OutputError(
+            f"the folder holds what no job made: {', '.join((foreign or ['data'])[:5])}",
+            where=str(storage.folder),
+            hint="give output.path another folder",
+        )
+    if storage.holds_job() and not resume and not overwrite:
+        raise OutputError(
+            "the folder has a job's output already",
+            where=str(storage.folder),
+            hint="go on with it by --resume, or start anew with --overwrite",
+        )
+
+
+def _say_what(job: Job, progress: Progress) -> None:
+    for name in dict.fromkeys(job.repeated):
+        progress.note(f"note: {name} is named twice and taken once")
+    for name, reason in job.skipped:
+        progress.note(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
+    rows = sum(facts.rows for facts in job.inputs)
+    size = megabytes(sum(facts.text_bytes for facts in job.inputs))
+    inputs = f"{len(job.inputs)} {'input' if len(job.inputs) == 1 else 'inputs'}"
+    progress.note(f"{inputs}, {rows:,} documents, {size} of text, {len(job.shards)} shards; {job.tokenizer!r}")
+    if job.identity["engine"] == "reference":
+        progress.note("note: the reference engine (pure Python) does the work; it is exact, and slow")
+
+
+def _record_name(shard: Shard) -> str:
+    return f".tokbatch/shards/{shard.index:06d}.json"

@@ -1,0 +1,199 @@
+"""Hold a finished output against its manifest and its inputs, from outside, after the job.
+
+Checked are: every part's size, digest, rows and tokens; that parts and inputs fit together row by row; that the inputs
+are the ones that were read; the statistics against the parts; and a sample of rows, made anew from the input with the
+same tokenizer and settings. What is wrong comes back as lines: all of it, not the first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tokbatch.batch.sampling import in_sample
+from tokbatch.batch.transform import Transform
+from tokbatch.errors import TokbatchError
+from tokbatch.job.config import JobConfig, read_config
+from tokbatch.job.inputs import Input, list_inputs
+from tokbatch.job.manifest import read_manifest, read_stats
+from tokbatch.job.prepare import load_tokenizer, transform_options
+from tokbatch.job.schema import fit
+from tokbatch.job.sources import Source, open_source_again
+
+VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
+BATCH_BYTES = 8 << 20
+
+
+@dataclass
+class Verification:
+    """What was looked at, and what is wrong."""
+
+    parts: int = 0
+    rows: int = 0
+    sampled_rows: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification:
+    """Verify an output folder; `sample_rate` is the share of rows that are made anew (1.0: all of them).
+
+    Raises `InputError` where there is no finished output; what is wrong with one is in `problems`.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    found = Verification()
+    config = read_config(
+        {k: v for k, v in manifest["config"].items() if k != "base"},
+        base=manifest["config"]["base"],
+        where=str(folder / "manifest.json"),
+    )
+    rows: dict[str, int] = {entry["name"]: 0 for entry in manifest["inputs"]}
+    tokens = dict(rows)
+    transform = _transform(config, manifest, found) if sample_rate > 0 else None
+    sources = {source.name: source for source in _inputs(config, found)}
+    for part in manifest["parts"]:
+        found.parts += 1
+        whole = _check_part(folder, part, config.output.id_column, found)
+        if part["first_row"] != rows[part["input"]]:
+            found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[part['input']]} expected")
+        rows[part["input"]] = part["first_row"] + part["rows"]
+        tokens[part["input"]] += part["tokens"]
+        if whole and transform is not None and part["input"] in sources:
+            _check_rows(folder, part, transform, sources[part["input"]], manifest, sample_rate, found)
+    _check_sums(folder, manifest, rows, tokens, found)
+    known = {part["path"] for part in manifest["parts"]}
+    found.problems += [
+        f"{path.relative_to(folder)}: not in the manifest"
+        for path in sorted((folder / "data").rglob("*"))
+        if path.is_file() and str(path.relative_to(folder)) not in known
+    ]
+    return found
+
+
+def _transform(config: JobConfig, manifest: Mapping[str, Any], found: Verification) -> Transform | None:
+    try:
+        tokenizer = load_tokenizer(config)
+    except TokbatchError as error:
+        found.problems.append(f"the tokenizer cannot be loaded, no row was made anew: {error.message}")
+        return None
+    if tokenizer.digest != manifest["tokenizer"]["sha256"]:
+        found.problems.append("the tokenizer is not the one that the job had, no row was made anew")
+        return None
+    options = dataclasses.replace(transform_options(config), round_trip="off", crosscheck=0.0)
+    return Transform(options, tokenizer)
+
+
+def _inputs(config: JobConfig, found: Verification) -> list[Input]:
+    try:
+        return list_inputs(config).inputs
+    except TokbatchError as error:
+        found.problems.append(f"inputs: {error.where}: {error.message}")
+        return []
+
+
+def _check_part(folder: Path, part: Mapping[str, Any], id_column: str, found: Verification) -> bool:
+    """Check one part without its input; True where it can be read."""
+    path = folder / part["path"]
+    try:
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        found.problems.append(f"{part['path']}: {error.strerror}")
+        return False
+    if digest.hexdigest() != part["sha256"]:
+        found.problems.append(f"{part['path']}: its sha256 is {digest.hexdigest()}, the manifest says {part['sha256']}")
+        return False
+    rows = tokens = 0
+    for batch in pq.ParquetFile(path).iter_batches(columns=[id_column], use_threads=False):
+        rows += batch.num_rows
+        tokens += pc.sum(pc.list_value_length(batch.column(0))).as_py() or 0
+    for name, value in (("rows", rows), ("tokens", tokens)):
+        if value != part[name]:
+            found.problems.append(f"{part['path']}: {value} {name}, the manifest says {part[name]}")
+    found.rows += rows
+    return bool(rows == part["rows"])
+
+
+def _check_rows(
+    folder: Path,
+    part: Mapping[str, Any],
+    transform: Transform,
+    source: Input,
+    manifest: Mapping[str, Any],
+    sample_rate: float,
+    found: Verification,
+) -> None:
+    """Make a sample of a part's rows anew and compare."""
+    expected = next(entry["sha256"] for entry in manifest["inputs"] if entry["name"] == source.name)
+    try:
+        opened: Source = open_source_again(source)
+        if opened.digest != expected:
+            found.problems.append(f"{source.name}: the input has changed since the job read it")
+            return
+        reader = _Rows(folder / part["path"])
+        row, units = part["first_row"], range(*part["row_groups"])
+        for batch in opened.batches(units, transform.input_columns(opened.schema), BATCH_BYTES, row):
+            numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
+            chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
+            written = reader.take(batch.num_rows).filter(chosen)
+            made, _ = transform.transform(batch.filter(chosen), row)
+            made = fit(made, written.schema.remove_metadata())
+            if not pa.Table.from_batches([made]).equals(written):
+                numbers = numbers.filter(chosen)
+                found.problems.append(f"{part['path']}: {_first_difference(made, written, numbers)}")
+                return
+            found.sampled_rows += made.num_rows
+            row += batch.num_rows
+    except TokbatchError as error:
+        found.problems.append(f"{source.name}: {error.where}: {error.message}")
+
+
+def _first_difference(made: pa.RecordBatch, written: pa.Table, numbers: pa.Array) -> str:
+    for name in written.schema.names:
+        left, right = made.column(name).to_pylist(), written.column(name).to_pylist()
+        for index, (a, b) in enumerate(zip(left, right, strict=True)):
+            if a != b:
+                return f'input row {numbers[index]}: "{name}" is {str(b)[:80]}, made anew it is {str(a)[:80]}'
+    return "rows made anew have another type"
+
+
+def _check_sums(
+    folder: Path, manifest: Mapping[str, Any], rows: Mapping[str, int], tokens: Mapping[str, int], found: Verification
+) -> None:
+    skipped = {entry["input"] for entry in manifest["run"]["skipped"]}
+    for entry in manifest["inputs"]:
+        if entry["name"] not in skipped and entry["rows"] != rows[entry["name"]]:
+            found.problems.append(f"{entry['name']}: {entry['rows']} rows, its parts have {rows[entry['name']]}")
+    files, total = read_stats(folder)
+    for name, stats in files:
+        for what, value in (("documents", rows.get(name)), ("tokens", tokens.get(name))):
+            if getattr(stats, what) != value:
+                found.problems.append(f"stats.json: {name}: {getattr(stats, what)} {what}, its parts have {value}")
+    if (total.documents, total.tokens) != (sum(rows.values()), sum(tokens.values())):
+        found.problems.append("stats.json: the total is not the sum of the parts")
+
+
+class _Rows:
+    """Read a part front to back, any number of rows at a time."""
+
+    def __init__(self, path: Path):
+        self._file = pq.ParquetFile(path)
+        self._batches: Iterator[pa.RecordBatch] = self._file.iter_batches(8192, use_threads=False)
+        self._held = pa.Table.from_batches([], self._file.schema_arrow)
+
+    def take(self, rows: int) -> pa.Table:
+        """Give the next rows."""
+        while self._held.num_rows < rows and (batch := next(self._batches, None)) is not None:
+            self._held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._held.schema)])
+        taken, self._held = self._held.slice(0, rows), self._held.slice(rows)
+        return taken.replace_schema_metadata(None)
