@@ -5,9 +5,9 @@
     tok = tb.Tokenizer.from_file("tokenizer.json")
     ids = tok.encode_batch(["a text", "another one"])       # a pyarrow list array of int32
 
-Reading order of the source: `spec/` (what a tokenizer is), `engine/` (how text becomes ids), `batch/` (one record batch),
-`tokenizer.py` (the three in one object), `job/` (a corpus), `frontends/` (ways in). Each imports only what stands
-before it. Importing `tokbatch` itself is cheap: `Tokenizer` and pyarrow are loaded at their first use.
+Reading order of the source: `spec/` (what a tokenizer is), `engine/` (how text becomes ids), `batch/` (one record
+batch), `tokenizer.py` (the three in one object), `job/` (a corpus), `frontends/` (ways in). Each imports only what
+stands before it. Importing `tokbatch` itself is cheap: `Tokenizer` and pyarrow are loaded at their first use.
 """
 
 from __future__ import annotations

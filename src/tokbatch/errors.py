@@ -91,6 +91,12 @@ class EncodeError(TokbatchError):
         super().__init__(message, **kw)
         self.row = row
 
+    def move_to_row(self, row: int) -> None:
+        """Say that it was row `row`: for whoever gave the engine some rows of a longer column."""
+        if self.where is not None:
+            self.where = self.where.replace(f"row {self.row}", f"row {row}")
+        self.row = row
+
     def to_dict(self) -> dict[str, Any]:
         """As in `TokbatchError`, with the row."""
         return {**super().to_dict(), "row": self.row}

@@ -21,9 +21,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tokbatch.batch.arrow import as_array, id_array, id_column, string_array, text_column
 from tokbatch.batch.round_trip import verification_array
+from tokbatch.batch.views import with_empty_ids, without_empty_texts
 from tokbatch.engine import build_engine
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Engine
@@ -88,7 +90,9 @@ class Tokenizer:
     ) -> Tokenizer:
         """Give a tokenizer with other options than the file's. None takes truncation or padding out."""
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
-        changes = {key: value for key, value in changes.items() if value is not _KEEP and value != getattr(self.spec, key)}
+        changes = {
+            key: value for key, value in changes.items() if value is not _KEEP and value != getattr(self.spec, key)
+        }
         if not changes and engine in (None, self._asked_engine):
             return self
         return Tokenizer(msgspec.structs.replace(self.spec, **changes), engine or self._asked_engine)
@@ -152,15 +156,23 @@ class Tokenizer:
         a dictionary of these. A null text gives a null list. More than 2**31 - 1 ids give a `LargeListArray`. Raises
         `EncodeError` with the row.
         """
-        column = text_column(as_array(texts))
-        ids = self.engine.encode_batch(column.texts, add_special_tokens)
-        return id_array(ids, column.nulls, id_type)
+        given = text_column(as_array(texts))
+        if given.nulls is None:
+            return id_array(self.engine.encode_batch(given.texts, add_special_tokens), None, id_type)
+        # Null rows are left out, so that they get no template and do not count for padding.
+        present = pc.invert(given.nulls)
+        try:
+            ids = self.engine.encode_batch(without_empty_texts(given.texts, present), add_special_tokens)
+        except EncodeError as error:
+            error.move_to_row(pc.indices_nonzero(present)[error.row or 0].as_py())
+            raise
+        return id_array(with_empty_ids(ids, given.nulls), given.nulls, id_type)
 
     def count_batch(self, texts: Texts, add_special_tokens: bool = True) -> pa.Int64Array:
         """Give the number of ids of each text of a column; null for a null text."""
-        column = text_column(as_array(texts))
-        counts = self.engine.count_batch(column.texts, add_special_tokens)
-        return pa.array(counts, pa.int64(), mask=column.nulls)
+        given = text_column(as_array(texts))
+        counts = pa.array(self.engine.count_batch(given.texts, add_special_tokens), pa.int64())
+        return counts if given.nulls is None else pc.if_else(given.nulls, None, counts)
 
     # -- decode -------------------------------------------------------------------------------------------------------
 
@@ -180,9 +192,9 @@ class Tokenizer:
     ) -> pa.StructArray:
         """Hold a column of ids against the texts they were made from.
 
-        Gives a struct array: `verdict` ("exact", "stripped", "normalized" or "lossy"), `lstrip_chars` and `rstrip_chars`
-        (whitespace characters that added tokens absorbed), `unk_tokens`; null for a null text. `add_special_tokens`
-        says how the ids were made. Raises `InputError` where the columns do not fit.
+        Gives a struct array: `verdict` ("exact", "stripped", "normalized" or "lossy"), `lstrip_chars` and
+        `rstrip_chars` (whitespace characters that added tokens absorbed), `unk_tokens`; null for a null text.
+        `add_special_tokens` says how the ids were made. Raises `InputError` where the columns do not fit.
         """
         column, given = text_column(as_array(texts)), id_column(ids)
         if column.texts.rows != given.ids.rows:

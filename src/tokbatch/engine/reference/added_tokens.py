@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tokbatch.errors import EncodeError
 from tokbatch.spec import AddedToken, TokenizerSpec
 from tokbatch.spec.added_token_ids import added_token_ids
-from tokbatch.spec.unicode import set_named
+from tokbatch.spec.unicode import rust_regex_class
 
 MOST_PREFIXES = 64  # more distinct prefixes than this make the candidate search slower than shorter ones do
 
@@ -165,8 +165,8 @@ def _candidate_pattern(patterns: Iterable[str]) -> tuple[re.Pattern[str], int]:
     return re.compile("|".join(map(re.escape, prefixes))), length
 
 
-_WORD = set_named("regex_word")
-_WHITESPACE = set_named("regex_space")
+_WORD = rust_regex_class("w")
+_WHITESPACE = rust_regex_class("s")
 
 
 def _word_before(text: str, position: int) -> bool:

@@ -2,9 +2,9 @@
 
 A model gives the offsets of its tokens in bytes of the pretoken. The oracle carries them through the alignment of the
 normalized text to bytes of the document, and turns those into characters. It falls back to the number it had
-wherever a step finds nothing, so that three odd kinds of offsets reach the user, and ours as well: those of empty tokens
-(a place in the normalized text counted from the start of the pretoken), those of tokens that claim more than the
-pretoken has, and those at the very end of the document (bytes, not characters).
+wherever a step finds nothing, so that three odd kinds of offsets reach the user, and ours as well: those of empty
+tokens (a place in the normalized text counted from the start of the pretoken), those of tokens that claim more than
+the pretoken has, and those at the very end of the document (bytes, not characters).
 
 Source: `into_encoding` and `BytesToCharOffsetConverter` in the oracle's `tokenizer/pre_tokenizer.rs`, `convert_offsets`
 in its `tokenizer/normalizer.rs`.

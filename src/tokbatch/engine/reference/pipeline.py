@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from tokbatch.engine.columns import IdColumn, TextColumn
@@ -29,7 +31,7 @@ from tokbatch.engine.reference.padding import pad_encodings, padded_length
 from tokbatch.engine.reference.post_processors import build_post_processor
 from tokbatch.engine.reference.pre_tokenizers import build_pre_tokenizer
 from tokbatch.engine.reference.truncation import truncate_encodings
-from tokbatch.errors import DecodeError, EncodeError
+from tokbatch.errors import DecodeError, EncodeError, TokbatchError
 from tokbatch.spec import TokenizerSpec
 
 CACHED_PRETOKENS = 1 << 18  # entries; some 60 MB with the ids of English text
@@ -64,7 +66,11 @@ class ReferenceEngine:
         self.added_vocabulary = AddedVocabulary(spec, self.normalizer.normalize)
         self._cache: dict[str, tuple[int, ...]] = {}
         self._plain = Road[str](
-            str, str, lambda text, start, end: text[start:end], self.normalizer.normalize, self.pre_tokenizer.pre_tokenize
+            str,
+            str,
+            lambda text, start, end: text[start:end],
+            self.normalizer.normalize,
+            self.pre_tokenizer.pre_tokenize,
         )
         self._aligned = Road[AlignedText](
             AlignedText.from_text,
@@ -178,25 +184,35 @@ class ReferenceEngine:
             encoding, pair = truncate_encodings(encoding, pair, self.spec.truncation, added)
         return self.post_processor.process(encoding, pair, add_special_tokens)
 
-    def _ids(self, text: str, add_special_tokens: bool) -> list[int]:
-        """Give the ids of one text, template and truncation included, padding not."""
+    def _ids(self, text: str, add_special_tokens: bool) -> tuple[list[int], bool]:
+        """Give the ids of one text, template and truncation included, padding not; and whether it was truncated."""
         ids = self._model_ids(text)
-        affixes = self.post_processor.single_affixes() if add_special_tokens else ((), ())
-        truncation = self.spec.truncation
-        if affixes is None or (truncation is not None and len(ids) + sum(map(len, affixes)) > truncation.max_length):
-            n = len(ids)
-            bare = Encoding.of_text(ids, [""] * n, [(0, 0)] * n, [None] * n)
-            return self._post_processed(bare, None, add_special_tokens).ids
-        prefix, suffix = affixes
-        return [*prefix, *ids, *suffix] if prefix or suffix else ids
+        affixes = self.post_processor.single_affixes(add_special_tokens)
+        if affixes is not None and self._fits(len(ids), add_special_tokens):
+            prefix, suffix = affixes
+            return ([*prefix, *ids, *suffix] if prefix or suffix else ids), False
+        n = len(ids)
+        encoding = self._post_processed(
+            Encoding.of_text(ids, [""] * n, [(0, 0)] * n, [None] * n), None, add_special_tokens
+        )
+        return encoding.ids, bool(encoding.overflowing)
+
+    def _fits(self, length: int, add_special_tokens: bool) -> bool:
+        if self.spec.truncation is None:
+            return True
+        added = self.post_processor.added_tokens(False) if add_special_tokens else 0
+        return length + added <= self.spec.truncation.max_length
 
     def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
         """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
         rows: list[list[int]] = []
-        failures = []
+        failures: list[tuple[int, TokbatchError]] = []
+        truncated_rows: list[int] = []
         for row in range(texts.rows):
             try:
-                rows.append(self._ids(texts.text(row), add_special_tokens))
+                ids, is_truncated = self._ids(texts.text(row), add_special_tokens)
+                rows.append(ids)
+                truncated_rows += [row] if is_truncated else []
             except EncodeError as error:
                 error.row = row
                 error.where = f"row {row}" if error.where in (None, f"row {row}") else f"row {row}, {error.where}"
@@ -211,13 +227,12 @@ class ReferenceEngine:
                 fill = [padding.pad_id] * (length - len(ids))
                 ids[:] = ids + fill if padding.direction == "Right" else fill + ids
         column = IdColumn.from_lists(rows)
-        column.failures.extend(failures)
-        return column
+        return replace(column, failures=failures, truncated_rows=truncated_rows)
 
     def count_batch(self, texts: TextColumn, add_special_tokens: bool) -> array.array[int]:
         """Give the number of ids of each row ("q")."""
         offsets = self.encode_batch(texts, add_special_tokens).list_offsets
-        return array.array("q", [end - start for start, end in zip(offsets, offsets[1:], strict=False)])
+        return array.array("q", [end - start for start, end in pairwise(offsets)])
 
     # -- decode -------------------------------------------------------------------------------------------------------
 
@@ -236,6 +251,35 @@ class ReferenceEngine:
         """Number of distinct tokens, added ones included."""
         added = self.added_vocabulary.ids
         return self.model.vocab_size + sum(self.model.token_to_id(content) is None for content in added)
+
+    @cached_property
+    def max_id(self) -> int:
+        """The largest id that an encoding can contain."""
+        template = (token_id for token_id in self.single_template if token_id is not None)
+        vocab = self.spec.model.vocab
+        model_ids = vocab.values() if isinstance(vocab, dict) else range(len(vocab))
+        return max((*model_ids, *self.added_vocabulary.by_id, *template), default=0)
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the added tokens with `special = true`."""
+        return frozenset(token_id for token_id, token in self.added_vocabulary.by_id.items() if token.special)
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id that the model gives for what it does not know; None where it has no such token."""
+        return self.model.unk_token_id
+
+    @property
+    def byte_token_ids(self) -> frozenset[int]:
+        """The ids of the tokens `<0x00>` to `<0xFF>` where the model falls back to bytes; else empty."""
+        return self.model.byte_token_ids
+
+    @cached_property
+    def single_template(self) -> tuple[int | None, ...]:
+        """What the post-processor makes of a single text: ids, and None in the place of the text."""
+        text = Encoding.of_text([-1], [""], [(0, 0)], [0])
+        return tuple(None if i == -1 else i for i in self.post_processor.process(text, None, True).ids)
 
     def tokens_of(self, ids: Sequence[int], skip_special_tokens: bool) -> list[str]:
         """Give the token strings that the decoder sees."""
@@ -264,7 +308,9 @@ class ReferenceEngine:
 
     def trace(self, text: str, add_special_tokens: bool) -> list[Stage]:
         """Encode one text and keep what every stage made of it."""
-        raw = [(m and m.token_id, text[a:b]) for m, a, b in gaps(self.added_vocabulary.raw_pass.matches(text), len(text))]
+        raw = [
+            (m and m.token_id, text[a:b]) for m, a, b in gaps(self.added_vocabulary.raw_pass.matches(text), len(text))
+        ]
         pieces = [(m and m.token_id, piece.text) for m, piece in self._pieces(text, self._aligned)]
         pretokens = [(m and m.token_id, piece.text) for m, piece in self._pretokens(text, self._aligned)]
         model = self._model_encoding(text, 0)
@@ -276,4 +322,6 @@ class ReferenceEngine:
             ("model", list(zip(model.ids, model.tokens, strict=True))),
             ("post-processed", list(zip(final.ids, final.tokens, strict=True))),
         ]
-        return [Stage(name, [piece for _, piece in found], [token_id for token_id, _ in found]) for name, found in stages]
+        return [
+            Stage(name, [piece for _, piece in found], [token_id for token_id, _ in found]) for name, found in stages
+        ]

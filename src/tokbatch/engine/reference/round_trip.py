@@ -30,13 +30,13 @@ Pretoken = tuple[AddedMatch | None, str, tuple[int, ...]]  # the match, the text
 EXACT, STRIPPED, NORMALIZED, LOSSY = range(len(VERDICTS))
 
 
-def verify_column(
-    engine: ReferenceEngine, texts: TextColumn, ids: IdColumn, add_special_tokens: bool
-) -> Verification:
+def verify_column(engine: ReferenceEngine, texts: TextColumn, ids: IdColumn, add_special_tokens: bool) -> Verification:
     """Verify a column, row by row: see `Engine.verify_batch`. A text that cannot be encoded is lossy."""
     result = Verification(array.array("b"), array.array("q"), array.array("q"), array.array("q"), Absorbed())
+    unk_id = -1 if engine.unk_id is None else engine.unk_id
     counts: Counter[tuple[str, str, str]] = Counter()
     documents: Counter[tuple[str, str]] = Counter()
+    documents_by_whitespace: Counter[tuple[str, str]] = Counter()
     for row in range(texts.rows):
         text, row_ids = texts.text(row), ids.row(row)
         body = _without_template(engine, text, row_ids, add_special_tokens)
@@ -47,20 +47,20 @@ def verify_column(
             lengths[side] += len(whitespace)
             counts.update((side, content, character) for character in whitespace)
         documents.update({(side, content) for side, content, _ in absorbed})
+        documents_by_whitespace.update({(side, c) for side, _, whitespace in absorbed for c in whitespace})
         result.verdicts.append(verdict)
         result.lstrip_chars.append(lengths["lstrip"])
         result.rstrip_chars.append(lengths["rstrip"])
-        result.unk_tokens.append((row_ids if body is None else body).count(engine.model.unk_token_id))
+        result.unk_tokens.append((row_ids if body is None else body).count(unk_id))
     result.absorbed.counts.update(counts)
     result.absorbed.documents.update(documents)
+    result.absorbed.documents_by_whitespace.update(documents_by_whitespace)
     return result
 
 
-def _without_template(
-    engine: ReferenceEngine, text: str, ids: list[int], add_special_tokens: bool
-) -> list[int] | None:
+def _without_template(engine: ReferenceEngine, text: str, ids: list[int], add_special_tokens: bool) -> list[int] | None:
     """Take the template's tokens (and the padding) away. None where they are not where they should be."""
-    affixes = engine.post_processor.single_affixes() if add_special_tokens else ((), ())
+    affixes = engine.post_processor.single_affixes(add_special_tokens)
     if affixes is not None and engine.spec.padding is None:
         prefix, suffix = map(list, affixes)
         end = len(ids) - len(suffix)
