@@ -112,7 +112,7 @@ class JobConfig:
 
     def resolve(self, path: str) -> str:
         """Give a path of the config as an absolute one; a URL stays as it is."""
-        return path if "://" in path else os.path.normpath(os.path.join(self.base, os.path.expanduser(path)))
+        return resolve(path, self.base)
 
     @property
     def output_path(self) -> Path:
@@ -135,6 +135,11 @@ class JobConfig:
         for key in ("workers", "retries", "on_bad_file"):
             del table["run"][key]
         return table
+
+
+def resolve(path: str, base: str) -> str:
+    """Give a path that is relative to `base` as an absolute one; a URL stays as it is."""
+    return path if "://" in path else os.path.normpath(os.path.join(base, os.path.expanduser(path)))
 
 
 def load_config(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> JobConfig:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tokbatch.errors import InputError
-from tokbatch.job.config import JobConfig
+from tokbatch.job.config import JobConfig, resolve
 
 SUFFIXES = (".parquet", ".pq")
 
@@ -48,12 +48,17 @@ def list_inputs(config: JobConfig) -> InputList:
     """
     if config.input.dataset is not None:
         return InputList([_dataset(config, config.input.dataset)])
-    found, seen = InputList(), set()
-    output = str(config.output_path) + os.sep
-    for pattern in config.input.files:
-        matches = [match for match in _expand(config, pattern) if not match[1].startswith(output)]
+    return list_files(config.input.files, config.base, str(config.output_path))
+
+
+def list_files(patterns: Iterable[str], base: str, output: str | None = None) -> InputList:
+    """Resolve paths, globs, folders and URLs; relative ones start from `base`. See `list_inputs`."""
+    found = InputList()
+    seen: set[str] = set()
+    for pattern in patterns:
+        matches = [match for match in _expand(pattern, base) if not (output and match[1].startswith(output + os.sep))]
         if not matches:
-            raise InputError("no Parquet file there", where=pattern, hint="paths are relative to the config file")
+            raise InputError("no Parquet file there", where=pattern, hint=f"relative paths start from {base}")
         for name, path in matches:
             if path in seen:
                 found.repeated.append(name)
@@ -70,11 +75,11 @@ def _dataset(config: JobConfig, dataset: str) -> Input:
     return Input("dataset", ":".join([dataset, *details]), path, config.input.subset, config.input.split)
 
 
-def _expand(config: JobConfig, pattern: str) -> list[tuple[str, str]]:
+def _expand(pattern: str, base: str) -> list[tuple[str, str]]:
     """Give (name, path) of each file that a pattern stands for."""
     if "://" in pattern:
         return [(url, url) for url in _expand_url(pattern)]
-    absolute = config.resolve(pattern)
+    absolute = resolve(pattern, base)
     if os.path.isdir(absolute):
         paths = _visible(glob.glob("**/*", root_dir=absolute, recursive=True))
         matches = sorted(os.path.join(absolute, path) for path in paths if path.endswith(SUFFIXES))
@@ -85,13 +90,11 @@ def _expand(config: JobConfig, pattern: str) -> list[tuple[str, str]]:
     else:
         # The folder of the config may itself have characters that mean something to glob.
         own = os.path.expanduser(pattern)
-        root = None if os.path.isabs(own) else config.base
-        matches = [
-            os.path.normpath(os.path.join(config.base, path)) for path in glob.glob(own, root_dir=root, recursive=True)
-        ]
+        root = None if os.path.isabs(own) else base
+        matches = [os.path.normpath(os.path.join(base, path)) for path in glob.glob(own, root_dir=root, recursive=True)]
         matches = sorted(path for path in matches if os.path.isfile(path))
     keep_absolute = os.path.isabs(os.path.expanduser(pattern))
-    return [(path if keep_absolute else os.path.relpath(path, config.base), path) for path in matches]
+    return [(path if keep_absolute else os.path.relpath(path, base), path) for path in matches]
 
 
 def _expand_url(pattern: str) -> list[str]:

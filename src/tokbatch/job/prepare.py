@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import typing
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from tokbatch._version import __version__
 from tokbatch.batch.transform import Transform, TransformOptions
-from tokbatch.errors import InputError, TokbatchError
+from tokbatch.errors import ConfigError, InputError, TokbatchError
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
 from tokbatch.job.parquet_output import part_schema
@@ -136,7 +137,20 @@ def load_tokenizer(config: JobConfig) -> Tokenizer:
 def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
     """Build the transform of a config; with a crosscheck, it gets the reference engine for a second one."""
     second = tokenizer.with_options(engine="reference") if config.check.crosscheck > 0 else None
-    return Transform(transform_options(config), tokenizer, second)
+    try:
+        return Transform(transform_options(config), tokenizer, second)
+    except ConfigError as error:
+        problems = [_dotted(problem) for problem in error.problems]
+        raise ConfigError("\n".join(problems), problems=problems, hint=error.hint) from None
+
+
+def _dotted(problem: str) -> str:
+    """Put the section of the config before a problem that starts with the name of an option."""
+    name = problem.split(":")[0].split("[")[0]
+    for section, hint in typing.get_type_hints(JobConfig).items():
+        if dataclasses.is_dataclass(hint) and any(field.name == name for field in dataclasses.fields(hint)):
+            return f"{section}.{problem}"
+    return problem
 
 
 def transform_options(config: JobConfig) -> TransformOptions:

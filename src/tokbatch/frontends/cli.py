@@ -1,0 +1,300 @@
+"""The command line: `tokbatch run`, `plan`, `verify`, `report`, `inspect`, `explain`, `count`.
+
+Data goes to stdout, talk to stderr. Exit status: 0 done, 1 the job failed or something is wrong with what was checked,
+2 bad usage or config, 130 interrupted. What the commands do stands elsewhere; `cli_text.py` has the texts of `explain`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from tokbatch._version import __version__
+from tokbatch.errors import ConfigError, TokbatchError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="The job's TOML file.")]
+OutArgument = Annotated[Path, typer.Argument(metavar="OUT", help="The output folder of a finished job.")]
+TokenizerArgument = Annotated[
+    str,
+    typer.Argument(metavar="TOKENIZER", help="A tokenizer.json (or .json.gz, or its folder), or a name on the hub."),
+]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="A.B=C", help="Lay a value over the config; may be repeated.")
+]
+EngineOption = Annotated[str, typer.Option(help="auto, native or reference.")]
+
+
+def main() -> None:
+    """Run the command line; the entry point of the installed `tokbatch`."""
+    # A job that is told to end (a preempted machine, a batch system) ends as by Ctrl-C: at once, and resumable.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app(prog_name="tokbatch")
+    except BrokenPipeError:  # `tokbatch report | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _interrupt(number: int, frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _told(command: Callable[..., None]) -> Callable[..., None]:
+    """Say errors as lines for people, without a traceback, and end with the right status."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kw: Any) -> None:
+        try:
+            command(*args, **kw)
+            sys.stdout.flush()
+        except ConfigError as error:
+            _say(*(error.problems if len(error.problems) > 1 or not error.where else [str(error)]))
+            if error.hint and len(error.problems) > 1:
+                _say(f"hint: {error.hint}")
+            raise typer.Exit(2) from None
+        except TokbatchError as error:
+            _say(f"error: {error}")
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            _say("interrupted; what is finished stays" + (", --resume goes on" if command.__name__ == "run" else ""))
+            raise typer.Exit(130) from None
+
+    return wrapped
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Say the version and end.")] = False,
+) -> None:
+    """Turn a corpus into token ids: exactly those of Hugging Face tokenizers, with a record of what they lose.
+
+    \b
+    A job, from its config to its report:
+        tokbatch plan job.toml
+        tokbatch run job.toml --set run.workers=8
+        tokbatch report out/run1
+
+    \b
+    What a tokenizer does:
+        tokbatch inspect tokenizer.json
+        tokbatch explain tokenizer.json 'a <mask> b'
+    """
+    if version:
+        print(f"tokbatch {__version__}")
+        raise typer.Exit()
+
+
+@app.command()
+@_told
+def run(
+    config: ConfigArgument,
+    set: SetOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier attempt stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove an earlier output first.")] = False,
+) -> None:
+    """Run a job: encode, check and write a corpus.
+
+    Parts, statistics and a manifest go to the config's output.path. A job that was killed goes on with --resume and
+    ends with the same bytes.
+
+    \b
+        tokbatch run job.toml
+        tokbatch run job.toml --set output.path=out/try --set run.workers=2
+        tokbatch run job.toml --resume
+    """
+    from tokbatch.job.config import load_config
+    from tokbatch.job.progress import duration, megabytes, progress_for_people
+    from tokbatch.job.run import run_job
+
+    if resume and overwrite:
+        raise ConfigError("--resume and --overwrite exclude each other")
+    loaded = load_config(config, set or ())
+    result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
+    stats, where = result.stats, loaded.output_path
+    if result.already_done:
+        _say(f"nothing left to do: {where} is complete")
+        return
+    rate = f", {stats.bytes / result.seconds / 1e6:,.1f} MB/s" if result.seconds > 0 else ""
+    _say(
+        f"{stats.documents:,} documents, {megabytes(stats.bytes)}, {stats.tokens:,} tokens"
+        f" in {duration(result.seconds)}{rate}",
+        f"{stats.exact_documents:,} exact, {stats.stripped_documents:,} stripped, "
+        f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, "
+        f"{stats.failed_documents:,} failed; see `tokbatch report {_shown(where)}`",
+    )
+    print(where)
+
+
+@app.command()
+@_told
+def plan(config: ConfigArgument, set: SetOption = None) -> None:
+    """Say what a job would do, without doing it.
+
+    \b
+        tokbatch plan job.toml
+    """
+    from tokbatch.frontends.cli_text import render_plan
+    from tokbatch.job.config import load_config
+    from tokbatch.job.prepare import prepare_job
+
+    job = prepare_job(load_config(config, set or ()))
+    print(render_plan(job))
+
+
+@app.command()
+@_told
+def verify(
+    out: OutArgument,
+    sample: Annotated[float, typer.Option(min=0, max=1, help="Share of rows that are made anew.")] = 0.02,
+) -> None:
+    """Check a finished output from outside.
+
+    Every part's digest, rows and tokens against the manifest; the inputs; the statistics; and a sample of rows,
+    which is encoded again.
+
+    \b
+        tokbatch verify out/run1
+        tokbatch verify out/run1 --sample 1
+    """
+    from tokbatch.job.verify import verify_output
+
+    found = verify_output(out, sample)
+    for problem in found.problems:
+        print(problem)
+    _say(
+        f"{found.parts:,} parts, {found.rows:,} rows, {found.sampled_rows:,} made anew: {len(found.problems)} problems"
+    )
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+@_told
+def report(
+    out: OutArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="The statistics as JSON.")] = False,
+) -> None:
+    """Print the statistics of a finished job.
+
+    What the ids can give back, file by file, what was lost, and to which token.
+
+    \b
+        tokbatch report out/run1
+        tokbatch report out/run1 --json | jq .total.tokens
+    """
+    from tokbatch.job.manifest import read_manifest, read_stats
+    from tokbatch.job.report import render_report
+
+    if not as_json:
+        print(render_report(out), end="")
+        return
+    manifest, (files, total) = read_manifest(out), read_stats(out)
+    head = {key: manifest[key] for key in ("tokbatch", "engine", "tokenizer", "run")}
+    stats = {"files": [{"file": name, **s.to_json()} for name, s in files], "total": total.to_json()}
+    print(json.dumps({**head, **stats}, ensure_ascii=False, indent=1))
+
+
+@app.command()
+@_told
+def inspect(tokenizer: TokenizerArgument) -> None:
+    """Say what a tokenizer does, part by part.
+
+    \b
+        tokbatch inspect tokenizer.json
+        tokbatch inspect org/name
+    """
+    from tokbatch.frontends.cli_text import render_facts
+    from tokbatch.spec.describe import describe
+
+    print(render_facts(describe(_load(tokenizer, "auto").spec)))
+
+
+@app.command()
+@_told
+def explain(
+    tokenizer: TokenizerArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads it from stdin.")],
+    engine: EngineOption = "auto",
+    no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
+) -> None:
+    """Show a text stage by stage, and back.
+
+    Added tokens, normalized text, pretokens, tokens, ids, and what decoding gives back.
+
+    \b
+        tokbatch explain tokenizer.json 'a <mask> b'
+        tokbatch explain org/name - < page.txt
+    """
+    from tokbatch.frontends.cli_text import render_explanation
+
+    given = sys.stdin.read() if text == "-" else text
+    print(render_explanation(_load(tokenizer, engine), given, add_special_tokens=not no_special_tokens))
+
+
+@app.command()
+@_told
+def count(
+    tokenizer: TokenizerArgument,
+    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Parquet files, globs, folders, URLs.")],
+    column: Annotated[str, typer.Option(help="The column of texts; dotted for a nested field.")] = "text",
+    engine: EngineOption = "auto",
+    no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
+) -> None:
+    """Count the tokens of files.
+
+    \b
+        tokbatch count tokenizer.json data/*.parquet
+        tokbatch count org/name data/ --column body
+    """
+    from tokbatch.job.count import count_files
+
+    loaded = _load(tokenizer, engine)
+    documents = tokens = 0
+    print(f"{'tokens':>15}  {'documents':>12}  file")
+    counted = 0
+    for name, file_documents, file_tokens in count_files(loaded, files, column, not no_special_tokens):
+        print(f"{file_tokens:>15,}  {file_documents:>12,}  {name}", flush=True)
+        documents, tokens, counted = documents + file_documents, tokens + file_tokens, counted + 1
+    if counted > 1:
+        print(f"{tokens:>15,}  {documents:>12,}  total")
+
+
+def _load(tokenizer: str, engine: str) -> Any:
+    """Load a tokenizer from a path, or by its name on the hub where there is no such path."""
+    from tokbatch.tokenizer import Tokenizer
+
+    if engine not in ("auto", "native", "reference"):
+        raise ConfigError(f'expected auto, native or reference, got "{engine}"', where="--engine")
+    if os.path.exists(tokenizer) or tokenizer.endswith((".json", ".json.gz")):
+        return Tokenizer.from_file(tokenizer, engine)
+    return Tokenizer.from_pretrained(tokenizer, engine=engine)
+
+
+def _shown(path: Path) -> str:
+    """Write a path the short way where it lies below the working folder."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+if __name__ == "__main__":
+    main()

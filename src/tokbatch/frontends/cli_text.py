@@ -1,0 +1,127 @@
+"""What `plan`, `inspect` and `explain` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tokbatch.job.prepare import Job, worker_count
+from tokbatch.job.progress import megabytes
+from tokbatch.job.text_table import number, render_table
+
+if TYPE_CHECKING:
+    from tokbatch.engine.encoding import Encoding
+    from tokbatch.spec.describe import Fact
+    from tokbatch.tokenizer import Tokenizer
+
+WIDTH = 100
+
+
+def render_plan(job: Job) -> str:
+    """Give the plan of a job as text."""
+    table = [["input", "documents", "text", "row groups", "shards"]]
+    for index, facts in enumerate(job.inputs):
+        shards = sum(shard.input == index for shard in job.shards)
+        sizes = (megabytes(facts.text_bytes), number(len(facts.units)), number(shards))
+        table.append([facts.input.name, number(facts.rows), *sizes])
+    rows, size = sum(f.rows for f in job.inputs), sum(f.text_bytes for f in job.inputs)
+    groups = sum(len(f.units) for f in job.inputs)
+    table.append(["total", number(rows), megabytes(size), number(groups), number(len(job.shards))])
+    columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
+    largest = max((shard.text_bytes for shard in job.shards), default=0)
+    lines = [
+        *render_table(table),
+        "",
+        f"tokenizer   {job.tokenizer!r}, sha256 {job.identity['tokenizer_sha256'][:12]}",
+        f"output      {job.config.output_path}, {len(job.shards)} parts of up to {megabytes(largest)} of text",
+        f"columns     {columns}",
+        f"workers     {worker_count(job.config, len(job.shards))}",
+    ]
+    lines += [f"skipped     {name}: {reason}" for name, reason in job.skipped]
+    lines += [f"repeated    {name} is named twice and taken once" for name in job.repeated]
+    return "\n".join(lines)
+
+
+def render_facts(facts: Sequence[Fact]) -> str:
+    """Give the facts about a tokenizer, section by section."""
+    width = max((len(fact.name) for fact in facts), default=0)
+    lines: list[str] = []
+    section = None
+    for fact in facts:
+        if fact.section != section:
+            section = fact.section
+            lines += ["", section] if lines else [section]
+        note = f"   ({fact.note})" if fact.note else ""
+        lines.append(f"  {fact.name.ljust(width)}  {fact.value}{note}".rstrip())
+    return "\n".join(lines)
+
+
+def render_explanation(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> str:
+    """Show one text stage by stage, and what its ids give back."""
+    encoding = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+    lines = [f"{tokenizer!r}", "", f"text            {_quoted(text)}"]
+    for stage in tokenizer.engine.trace(text, add_special_tokens):
+        ids = [*stage.ids, *[None] * (len(stage.pieces) - len(stage.ids))]
+        pieces = [
+            _quoted(piece) + ("" if token_id is None else f"={token_id}")
+            for piece, token_id in zip(stage.pieces, ids, strict=True)
+        ]
+        lines += _wrapped(stage.name, pieces)
+    lines += ["", *_tokens(encoding, text), ""]
+    lines.append(f"ids             {encoding.ids}")
+    plain = tokenizer.encode(text, add_special_tokens=False).ids
+    kept, dropped = tokenizer.decode(plain, skip_special_tokens=False), tokenizer.decode(encoding.ids)
+    lines.append(f"decoded         {_quoted(kept)}, the text's own special tokens kept")
+    lines.append(f"                {_quoted(dropped)}, all special tokens left out")
+    lines.append(f"round trip      {_verdict(tokenizer, text, add_special_tokens)}")
+    return "\n".join(lines)
+
+
+def _tokens(encoding: Encoding, text: str) -> list[str]:
+    table = [["token", "of the text", "id", "from", "to"]]
+    for token, token_id, (start, end) in zip(encoding.tokens, encoding.ids, encoding.offsets, strict=True):
+        covered = _quoted(text[start:end]) if end > start else ""
+        table.append([_quoted(token), covered, str(token_id), str(start), str(end)])
+    return render_table(table, left=2)
+
+
+def _verdict(tokenizer: Tokenizer, text: str, add_special_tokens: bool) -> str:
+    """Say what the round trip gives, in words."""
+    ids = tokenizer.encode_batch([text], add_special_tokens)
+    record = tokenizer.verify_batch([text], ids, add_special_tokens)[0].as_py()
+    words = {
+        "exact": "exact: the ids give the text back",
+        "stripped": "stripped: all that is lost is whitespace that added tokens absorbed",
+        "normalized": "normalized: the difference is the normalizer's, the pre-tokenizer's or the decoder's doing",
+        "lossy": "lossy: the ids do not give the text back, and no rule explains it",
+    }
+    losses = [
+        f"{record[name]} {what}"
+        for name, what in (
+            ("lstrip_chars", "characters absorbed to the left of added tokens"),
+            ("rstrip_chars", "characters absorbed to the right of added tokens"),
+            ("unk_tokens", "unknown tokens"),
+        )
+        if record[name]
+    ]
+    return words[record["verdict"]] + (f" ({', '.join(losses)})" if losses else "")
+
+
+def _quoted(text: str) -> str:
+    """Write a text so that every blank of it can be seen."""
+    shown = "".join(c if c.isprintable() and (c == " " or not c.isspace()) else _escaped(c) for c in text)
+    return f"'{shown}'"
+
+
+def _escaped(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def _wrapped(name: str, pieces: Sequence[str]) -> list[str]:
+    lines, line = [], f"{name:<15}"
+    for piece in pieces:
+        if len(line) + len(piece) + 1 > WIDTH and len(line) > 15:
+            lines.append(line)
+            line = " " * 15
+        line += f" {piece}"
+    return [*lines, line]
