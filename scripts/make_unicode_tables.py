@@ -76,12 +76,17 @@ def matched_by(pattern: str, everything: oracle.NormalizedString) -> CodePointSe
 
 
 def make_oniguruma() -> Tables:
-    """Ask for every property, POSIX bracket and class escape."""
+    r"""Ask for every property, POSIX bracket and class escape, and for the case folding.
+
+    `\\w` is asked for twice: alone it takes the superscripts and fractions of Latin-1 for word characters, in a
+    character class it does not.
+    """
     everything = oracle.NormalizedString(EVERYTHING)
     listed = (ROOT / "scripts" / "oniguruma_property_names.txt").read_text().split()
     patterns = {name: rf"\p{{{name}}}" for name in listed}
     patterns |= {f"posix:{name}": f"[[:{name}:]]" for name in POSIX}
     patterns |= {f"escape:{letter}": rf"\{letter}" for letter in ESCAPES}
+    patterns["bracket:w"] = r"[\w]"
     tables, names, section_of = Tables(), {}, {}
     for name, pattern in patterns.items():
         found = matched_by(pattern, everything)
@@ -92,7 +97,40 @@ def make_oniguruma() -> Tables:
         names[name] = section
         tables.put_set(section, found)
     tables.facts["names"] = names
+    one, several = folding()
+    tables.put_mapping("fold", one)
+    tables.put_mapping("fold_several", several)
     return tables
+
+
+def folding() -> tuple[dict[int, str], dict[int, str]]:
+    """Find what a character matches when case is ignored: other characters, and for some a sequence of characters.
+
+    The sequences are proposed by Python (`str.casefold`) and confirmed by the oracle.
+    """
+    cased = CodePointSet.from_characters(
+        other
+        for character in EVERYTHING
+        for text in (character.lower(), character.upper(), character.title(), character.casefold())
+        for other in character + text
+        if text != character
+    )
+    for name in ("Cased", "Changes_When_Casemapped", "Changes_When_Casefolded"):
+        cased |= matched_by(rf"\p{{{name}}}", oracle.NormalizedString(EVERYTHING)) or ALL
+    text = oracle.NormalizedString("\n".join(map(chr, cased)))
+    one, several = {}, {}
+    for code in cased:
+        regex = tokenizers.Regex(rf"(?i:\x{{{code:x}}})")
+        kept = {c for piece in text.split(regex, "removed") for c in str(piece.normalized)}
+        peers = "".join(chr(c) for c in cased if chr(c) not in kept)
+        if peers != chr(code):
+            one[code] = peers
+        sequence = chr(code).casefold()
+        if len(sequence) > 1:
+            if oracle.NormalizedString(sequence).split(regex, "removed"):
+                raise AssertionError(f"U+{code:04X} does not match {sequence!r}")
+            several[code] = sequence
+    return one, several
 
 
 # --------------------------------------------------------------------------- Rust's char, regex, unicode_categories

@@ -29,6 +29,8 @@ __all__ = [
     "combining_classes",
     "composition",
     "decomposition",
+    "fold_peers",
+    "fold_sequences",
     "mapping_named",
     "oniguruma_class",
     "rust_regex_class",
@@ -66,7 +68,8 @@ def oniguruma_class(name: str) -> CodePointSet | None:
     r"""Give what `\p{name}` matches in Oniguruma; None where it knows no such property.
 
     Case, spaces, hyphens and underscores of a name do not count. Beside the properties there are `posix:alpha` (what
-    `[[:alpha:]]` matches) and its kind, and `escape:w` (what `\w` matches) and its kind.
+    `[[:alpha:]]` matches) and its kind, `escape:w` (what `\w` matches) and its kind, and `bracket:w` (what `\w` matches
+    in a character class, which is less).
 
     >>> len(oniguruma_class("L")), oniguruma_class("letter") == oniguruma_class("L"), oniguruma_class("Klingon")
     (141028, True, None)
@@ -75,6 +78,21 @@ def oniguruma_class(name: str) -> CodePointSet | None:
     key = name if ":" in name else name.lower().translate({ord(c): None for c in " -_"})
     section = tables.facts["names"].get(key)
     return None if section is None else tables.set_named(section)
+
+
+@cache
+def fold_peers() -> dict[int, str]:
+    """Give the characters (itself included) that each character matches in Oniguruma when case is ignored.
+
+    A character that matches itself only has no entry.
+    """
+    return load_tables("oniguruma").mapping_named("fold")
+
+
+@cache
+def fold_sequences() -> dict[int, str]:
+    """Give the two or three characters that some characters match in Oniguruma when case is ignored (ß: ss)."""
+    return load_tables("oniguruma").mapping_named("fold_several")
 
 
 @cache
