@@ -5,6 +5,7 @@ Where the oracle failed, and where it crashed, a TokbatchError is the right answ
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from typing import Any
@@ -30,6 +31,12 @@ def fields(encoding: Any) -> dict[str, Any]:
     return {field: [list(x) if isinstance(x, tuple) else x for x in getattr(encoding, field)] for field in FIELDS}
 
 
+@functools.lru_cache(maxsize=4)
+def load(text: str, engine: str, encode_special_tokens: bool) -> tb.Tokenizer:
+    """Load a tokenizer; neighbouring answers are often of the same one."""
+    return tb.Tokenizer.from_json(text, engine=engine, encode_special_tokens=encode_special_tokens)
+
+
 @pytest.mark.parametrize("answer", load_answers())
 def test_the_engine_answers_as_the_oracle(answer: Case, engine: str) -> None:
     failing_stage = answer.get("error", {}).get("stage")
@@ -41,11 +48,11 @@ def test_the_engine_answers_as_the_oracle(answer: Case, engine: str) -> None:
     if failing_stage == "encode":
         # An earlier refusal is as good: a template that no text can pass through may be refused at load.
         with pytest.raises(tb.TokbatchError):
-            tb.Tokenizer.from_json(
-                tokenizer_text(answer), engine=engine, encode_special_tokens=encode_special_tokens
-            ).encode(answer["text"], answer.get("pair"), add_special_tokens=answer["add_special_tokens"])
+            load(tokenizer_text(answer), engine, encode_special_tokens).encode(
+                answer["text"], answer.get("pair"), add_special_tokens=answer["add_special_tokens"]
+            )
         return
-    tok = tb.Tokenizer.from_json(tokenizer_text(answer), engine=engine, encode_special_tokens=encode_special_tokens)
+    tok = load(tokenizer_text(answer), engine, encode_special_tokens)
     ids = answer.get("decode_ids")
     if ids is None:
         special = answer["add_special_tokens"]
