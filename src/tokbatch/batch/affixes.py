@@ -137,7 +137,7 @@ def put_around(ids: IdColumn, affixes: Affixes, from_columns: Mapping[str, pa.In
 def ids_in_column(
     values: pa.Array, column: str, rows: pa.Int64Array, engine: Engine
 ) -> tuple[pa.Int32Array, pa.BooleanArray]:
-    """Give the ids of the tokens that some rows of a column of strings name, and which of them name none (they get 0)."""
+    """Give the ids of the tokens that some rows of a column name, and which of those rows name none (they get 0)."""
     read = text_column(values, f"column {column!r}", keep_going=True)
     names = string_array(read.texts, read.nulls).take(rows).dictionary_encode()
     known = [engine.token_to_id(token) for token in names.dictionary.to_pylist()]

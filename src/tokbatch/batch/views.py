@@ -16,19 +16,19 @@ from tokbatch.engine.columns import Buffer, IdColumn, TextColumn
 
 def large_strings(column: TextColumn) -> pa.LargeStringArray:
     """See the engine's texts as an Arrow array; nothing is copied."""
-    buffers = [None, pa.pybuffer_of(column.list_offsets), pa.pybuffer_of(column.data)]
+    buffers = [None, pa.py_buffer(column.list_offsets), pa.py_buffer(column.data)]
     return pa.Array.from_buffers(pa.large_string(), column.rows, buffers)
 
 
 def ids_of(column: IdColumn) -> pa.Int32Array:
     """See all ids of a column as one Arrow array; nothing is copied."""
     count = last(int64s(column.list_offsets, column.rows + 1))
-    return pa.Array.from_buffers(pa.int32(), count, [None, pa.pybuffer_of(column.ids)])
+    return pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(column.ids)])
 
 
 def int64s(buffer: Buffer, count: int) -> pa.Int64Array:
     """See a buffer of int64 as an Arrow array; nothing is copied."""
-    return pa.Array.from_buffers(pa.int64(), count, [None, pa.pybuffer_of(buffer)])
+    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(buffer)])
 
 
 def list_lengths(ids: IdColumn) -> pa.Int64Array:

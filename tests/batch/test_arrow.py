@@ -1,0 +1,266 @@
+"""The Arrow boundary: every layout of texts and ids gives the same columns, and nothing is copied without need."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokbatch.batch import arrow
+from tokbatch.batch.arrow import as_array, id_array, id_column, string_array, text_column
+from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.errors import DecodeError, EncodeError, InputError
+
+TEXTS = ["", "a", None, "日本語の長いテキスト, longer than twelve bytes", "𐐀", None, "", "b\x00c"]
+
+
+class Tagged(pa.ExtensionType):
+    """A column of strings with a name of its own."""
+
+    def __init__(self):
+        super().__init__(pa.string(), "tokbatch.tests.tagged")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
+
+def dictionary(texts, kind=None, index=None):
+    distinct = sorted({text for text in texts if text is not None})
+    indices = pa.array([None if t is None else distinct.index(t) for t in texts], index or pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, kind or pa.string()))
+
+
+def dictionary_with_null(texts):
+    distinct = [None, *sorted({text for text in texts if text is not None})]
+    return pa.DictionaryArray.from_arrays(
+        pa.array([distinct.index(t) for t in texts], pa.int8()), pa.array(distinct, pa.string())
+    )
+
+
+def run_ends(texts):
+    ends = pa.array(range(1, len(texts) + 1), pa.int32())
+    return pa.RunEndEncodedArray.from_arrays(ends, pa.array(texts, pa.string()))
+
+
+def in_null_parents(texts):
+    """Put the texts into structs that are null where the text is, with bytes under the null that belong to nobody."""
+    full = pa.array(["hidden \N{SNOWMAN}" if text is None else text for text in texts], pa.string())
+    mask = pa.array([text is None for text in texts], pa.bool_())
+    return pc.struct_field(pa.StructArray.from_arrays([full], ["text"], mask=mask), [0])
+
+
+def chunks(texts):
+    middle = len(texts) // 2
+    return pa.chunked_array([pa.array(part, pa.string()) for part in (texts[:middle], [], texts[middle:])])
+
+
+LAYOUTS = {
+    "string": lambda texts: pa.array(texts, pa.string()),
+    "large_string": lambda texts: pa.array(texts, pa.large_string()),
+    "string_view": lambda texts: pa.array(texts, pa.string_view()),
+    "dictionary": dictionary,
+    "dictionary of large strings": lambda texts: dictionary(texts, pa.large_string(), pa.int8()),
+    "dictionary of views": lambda texts: dictionary(texts, pa.string_view(), pa.uint16()),
+    "dictionary with a null in it": dictionary_with_null,
+    "run ends": run_ends,
+    "extension": lambda texts: pa.ExtensionArray.from_storage(Tagged(), pa.array(texts, pa.string())),
+    "null parents": in_null_parents,
+    "sliced": lambda texts: pa.array(["x", None, *texts, "y"], pa.string()).slice(2, len(texts)),
+    "sliced large": lambda texts: pa.array(["x", None, *texts, "y"], pa.large_string()).slice(2, len(texts)),
+    "sliced view": lambda texts: pa.array(["x", None, *texts, "y"], pa.string_view()).slice(2, len(texts)),
+    "sliced dictionary": lambda texts: dictionary(["x", None, *texts, "y"]).slice(2, len(texts)),
+    "sliced null parents": lambda texts: in_null_parents(["x", None, *texts, "y"]).slice(2, len(texts)),
+    "chunks": chunks,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(deadline=None, max_examples=30)
+@given(texts=st.lists(st.none() | st.text(st.characters(codec="utf-8"), max_size=20), max_size=6))
+def test_every_layout_gives_the_same_texts(layout, texts):
+    read = text_column(LAYOUTS[layout](texts))
+
+    assert list(read.texts) == [text or "" for text in texts]
+    assert (read.nulls or pa.array([False] * len(texts), pa.bool_())).to_pylist() == [text is None for text in texts]
+    assert string_array(read.texts, read.nulls).to_pylist() == texts
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_lies_between_the_texts(layout):
+    read = text_column(LAYOUTS[layout](TEXTS))
+    offsets = memoryview(read.texts.list_offsets).cast("B").cast("q").tolist()
+    assert offsets[-1] - offsets[0] == sum(len(text.encode()) for text in TEXTS if text)
+
+
+def test_columns_without_rows_or_texts():
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null(), pa.dictionary(pa.int32(), pa.string())):
+        for empty in (pa.nulls(0, kind), pa.chunked_array([], kind)):
+            read = text_column(empty)
+            assert (list(read.texts), read.nulls) == ([], None)
+        read = text_column(pa.nulls(3, kind))
+        assert (list(read.texts), read.nulls.to_pylist()) == ([""] * 3, [True] * 3)
+
+
+def address(buffer) -> int:
+    return pa.py_buffer(buffer).address
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_the_text_is_not_copied(kind):
+    values = pa.array(["one", "two", None, "three"], kind)
+    for array in (values, values.slice(1), values.slice(0, 2), pa.chunked_array([values])):
+        assert address(text_column(array).texts.data) == values.buffers()[2].address
+    assert string_array(text_column(values.slice(0, 2)).texts).buffers()[2].address == values.buffers()[2].address
+
+
+def broken(rows, kind=None):
+    """Give a column of strings whose rows are any bytes (None: null, with bytes that are not UTF-8 under it)."""
+    data = [b"\xff" if row is None else row for row in rows]
+    binary = pa.array(data, pa.large_binary() if kind == pa.large_string() else pa.binary())
+    valid = pc.invert(pa.array([row is None for row in rows])).buffers()[1]
+    return pa.Array.from_buffers(kind or pa.string(), len(rows), [valid, *binary.buffers()[1:]])
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_bytes_that_are_not_utf8_are_noticed(kind):
+    values = broken([b"ok", None, b"\xe6\x97", b"\xa5", b"fine", b"\xed\xa0\x80"], kind)
+
+    with pytest.raises(EncodeError, match="row 2: byte 0 of the text") as caught:
+        text_column(values)
+    assert caught.value.row == 2
+    read = text_column(values, keep_going=True)
+    assert [row for row, _ in read.failures] == [2, 3, 5]
+    assert read.nulls.to_pylist() == [False, True, True, True, False, True]
+    assert list(read.texts) == ["ok", "", "", "", "fine", ""]
+
+
+def test_bytes_that_are_not_utf8_behind_other_layouts():
+    values = broken([b"a", b"\xff"])
+    for array in (
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 1]), values),
+        pa.chunked_array([pa.array(["x"]), values]),
+        values.cast(pa.string_view()),
+    ):
+        with pytest.raises(EncodeError, match="not UTF-8"):
+            text_column(array)
+    assert list(text_column(values.slice(0, 1)).texts) == ["a"]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.binary(), pa.large_binary(), pa.list_(pa.string()), pa.bool_()])
+def test_columns_that_are_no_texts(kind):
+    with pytest.raises(InputError, match="a column of texts expected, found") as caught:
+        text_column(pa.nulls(2, kind), where="column 'x'")
+    assert caught.value.where == "column 'x'"
+    assert ("cast it to string" in (caught.value.hint or "")) == ("binary" in str(kind))
+
+
+def test_lists_of_python_texts():
+    array = pa.array(["a"])
+    assert as_array(array) is array
+    assert as_array(["a", None, ""]).to_pylist() == ["a", None, ""]
+    assert list(text_column(as_array([None])).texts) == [""]
+    assert list(text_column(as_array([])).texts) == []
+    with pytest.raises(EncodeError, match=r"row 2: a lone surrogate U\+D800 at character 1"):
+        as_array(["a", None, "b\ud800"])
+    for wrong in ("text", b"text", ["a", 1], [b"a", 2], 5):
+        with pytest.raises(InputError, match="a list of texts expected"):
+            as_array(wrong)
+
+
+# -- ids --------------------------------------------------------------------------------------------------------------
+
+LISTS = [[1, 2], [], None, [70_000], None, [3, 0, 5]]
+LIST_TYPES = {
+    "list": pa.list_(pa.int32()),
+    "not null": pa.list_(pa.field("element", pa.int32(), nullable=False)),
+    "large_list": pa.large_list(pa.int64()),
+    "unsigned": pa.list_(pa.uint32()),
+    "list_view": pa.list_view(pa.int32()),
+    "large_list_view": pa.large_list_view(pa.uint64()),
+}
+
+
+@pytest.mark.parametrize("kind", LIST_TYPES.values(), ids=LIST_TYPES)
+def test_every_layout_gives_the_same_ids(kind):
+    values = pa.array([[9], None, *LISTS, [8, 8]], kind)
+    plain = pa.array(LISTS, kind)
+    for array in (plain, values.slice(2, len(LISTS)), pa.chunked_array([plain.slice(0, 2), plain.slice(2)])):
+        rows = id_column(array)
+        assert list(rows.ids) == [ids or [] for ids in LISTS]
+        assert rows.nulls.to_pylist() == [ids is None for ids in LISTS]
+        assert id_array(rows.ids, rows.nulls).to_pylist() == LISTS
+    assert id_column(pa.array([[1], [2, 3]], kind)).nulls is None
+
+
+def test_rare_layouts_of_ids():
+    assert list(id_column(pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int16(), 2))).ids) == [[1, 2], [], [3, 4]]
+    assert list(id_column(pa.nulls(2)).ids) == [[], []]
+    assert list(id_column(pa.array([[], []])).ids) == [[], []]
+    assert list(id_column(pa.chunked_array([], pa.list_(pa.int32()))).ids) == []
+    assert list(id_column(pa.chunked_array([pa.array([[1]]), pa.array([[2], None])])).ids) == [[1], [2], []]
+    assert id_column(pa.chunked_array([pa.array([[1]]), pa.array([[2], [3]])])).nulls is None
+    hidden = pa.Array.from_buffers(
+        pa.list_(pa.int32()),
+        3,
+        [pa.array([True, False, True]).buffers()[1], pa.array([0, 1, 3, 4], pa.int32()).buffers()[1]],
+        children=[pa.array([1, -2, -3, 4], pa.int32())],
+    )
+    assert list(id_column(hidden).ids) == [[1], [], [4]]
+
+
+def test_ids_are_not_copied():
+    column = IdColumn.from_lists([[1, 2], [3]])
+    array = id_array(column)
+    assert array.values.buffers()[1].address == address(column.ids)
+    assert address(id_column(array).ids.ids) == address(column.ids)
+
+
+def test_types_of_the_column_of_ids():
+    column = IdColumn.from_lists([[1, 65_535], []])
+    assert id_array(column).type == pa.list_(pa.int32())
+    assert id_array(column, id_type="uint16").type == pa.list_(pa.uint16())
+    assert id_array(column, id_type="uint16").to_pylist() == [[1, 65_535], []]
+    assert id_array(column, list_type=pa.large_list(pa.int32())).type == pa.large_list(pa.int32())
+    assert id_array(column, pa.array([False, True])).to_pylist() == [[1, 65_535], None]
+    assert id_array(IdColumn.from_lists([])).type == pa.list_(pa.int32())
+    with pytest.raises(EncodeError, match="does not fit into uint16"):
+        id_array(IdColumn.from_lists([[65_536]]), id_type="uint16")
+
+
+def test_more_than_32_bit_offsets_hold(monkeypatch):
+    monkeypatch.setattr(arrow, "MAXIMUM_OFFSET", 3)
+    column = IdColumn.from_lists([[1, 2], [3, 4]])
+    assert id_array(column).type == pa.large_list(pa.int32())
+    assert id_array(column).to_pylist() == [[1, 2], [3, 4]]
+    with pytest.raises(EncodeError, match=r"4 ids in 2 rows, while a batch of list<item: int32> holds 3"):
+        id_array(column, list_type=pa.list_(pa.int32()))
+    assert string_array(TextColumn.from_texts(["ab", "c"])).type == pa.string()
+    assert string_array(TextColumn.from_texts(["ab", "cd"])).type == pa.large_string()
+
+
+def test_what_is_no_id():
+    for values, message in (
+        ([[1], [-1]], "-1 is no id"),
+        ([[2**32]], "ids have 32 bits"),
+        ([[1, None]], "a null among"),
+    ):
+        with pytest.raises(DecodeError, match=message):
+            id_column(pa.array(values, pa.list_(pa.int64())))
+    for wrong in (pa.array([1, 2]), pa.array([["a"]]), pa.array([[1.0]])):
+        with pytest.raises(InputError, match="a column of lists of ids expected"):
+            id_column(wrong, "column 'ids'")
+
+
+def test_ids_beyond_every_vocabulary_stay_ids_of_no_token():
+    assert list(id_column(pa.array([[7, 2**31, 2**32 - 1]], pa.list_(pa.int64()))).ids) == [[7, 2**31 - 1, 2**31 - 1]]
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.lists(st.integers(0, 2**31 - 1))), st.integers(0, 3))
+def test_ids_come_back(lists, start):
+    rows = id_column(pa.array(lists, pa.list_(pa.int32())).slice(start))
+    assert id_array(rows.ids, rows.nulls).to_pylist() == lists[start:]
