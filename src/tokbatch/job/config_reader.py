@@ -42,7 +42,7 @@ class Problems:
 
     def touch(self, *keys: str) -> bool:
         """Tell whether one of the keys, or a key below it, has a mistake already."""
-        return any(bad == key or bad.startswith(f"{key}.") for bad in self.by_key for key in keys)
+        return any(bad == key or bad.startswith((f"{key}.", f"{key}[")) for bad in self.by_key for key in keys)
 
     def lines(self) -> list[str]:
         """Give one line a mistake."""

@@ -1,0 +1,95 @@
+import os
+
+import fsspec
+import pytest
+
+from tokbatch.errors import InputError
+from tokbatch.job.config import read_config
+from tokbatch.job.inputs import list_files, list_inputs
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for name in (
+        "b/2.parquet",
+        "b/1.parquet",
+        "a.parquet",
+        "b/c/1.pq",
+        "b/_temporary/x.parquet",
+        "b/.x.parquet",
+        "b/readme",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return tmp_path
+
+
+def names(found):
+    return [source.name for source in found.inputs]
+
+
+def test_files_globs_and_folders_in_order(corpus):
+    assert names(list_files(["a.parquet"], str(corpus))) == ["a.parquet"]
+    assert names(list_files(["b/*.parquet"], str(corpus))) == ["b/1.parquet", "b/2.parquet"]
+    assert names(list_files(["b"], str(corpus))) == ["b/1.parquet", "b/2.parquet", "b/c/1.pq"]
+    assert names(list_files(["b/**/*.p*"], str(corpus)))[-1] == "b/c/1.pq"
+    assert names(list_files([f"{corpus}/b/[12].parquet"], "/")) == [f"{corpus}/b/1.parquet", f"{corpus}/b/2.parquet"]
+    found = list_files(["b/2.parquet", "a.parquet"], str(corpus))
+    assert names(found) == ["b/2.parquet", "a.parquet"]
+    assert [source.path for source in found.inputs] == [f"{corpus}/b/2.parquet", f"{corpus}/a.parquet"]
+
+
+def test_a_file_named_twice_is_taken_once_and_said(corpus):
+    found = list_files(["a.parquet", "./a.parquet", "*.parquet", f"{corpus}/a.parquet"], str(corpus))
+    assert names(found) == ["a.parquet"]
+    assert found.repeated == ["a.parquet", "a.parquet", f"{corpus}/a.parquet"]
+
+
+def test_a_name_with_the_characters_of_a_glob(tmp_path):
+    folder = tmp_path / "x[1]*"
+    folder.mkdir()
+    (folder / "a[b].parquet").touch()
+    assert names(list_files(["a[b].parquet"], str(folder))) == ["a[b].parquet"]
+    assert names(list_files(["*.parquet"], str(folder))) == ["a[b].parquet"]
+    assert names(list_files(["."], str(folder))) == ["a[b].parquet"]
+
+
+def test_the_output_is_no_input(corpus):
+    config = read_config(
+        {"tokenizer": {"file": "t"}, "input": {"files": ["**/*.parquet"]}, "output": {"path": "b"}}, base=str(corpus)
+    )
+    assert names(list_inputs(config)) == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["none.parquet", "*.none", "b/_temporary/*.none", "memory://none/x.parquet", "nix://a"]
+)
+def test_what_matches_nothing(corpus, pattern):
+    with pytest.raises(InputError) as caught:
+        list_files([pattern], str(corpus))
+    assert caught.value.where == pattern
+
+
+def test_urls():
+    memory = fsspec.filesystem("memory")
+    for name in ("/bucket/b.parquet", "/bucket/a.parquet", "/bucket/_x/a.parquet"):
+        memory.pipe(name, b"x")
+    try:
+        expected = ["memory:///bucket/a.parquet", "memory:///bucket/b.parquet"]
+        for pattern in ("memory://bucket", "memory://bucket/*.parquet"):
+            assert [url.replace("memory:///", "memory://") for url in names(list_files([pattern], "/"))] == [
+                url.replace("memory:///", "memory://") for url in expected
+            ]
+        assert names(list_files(["memory://bucket/a.parquet"], "/")) == ["memory://bucket/a.parquet"]
+    finally:
+        memory.rm("/bucket", recursive=True)
+
+
+def test_a_dataset(tmp_path):
+    table = {"tokenizer": {"file": "t"}, "input": {"dataset": "d", "split": "train"}, "output": {"path": "o"}}
+    (source,) = list_inputs(read_config(table, base=str(tmp_path))).inputs
+    assert (source.kind, source.name, source.path) == ("dataset", "d:train", "d")
+    os.mkdir(tmp_path / "d")
+    (source,) = list_inputs(read_config(table, base=str(tmp_path))).inputs
+    assert (source.name, source.path) == ("d:train", str(tmp_path / "d"))

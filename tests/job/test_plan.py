@@ -1,0 +1,70 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokbatch.job.plan import LARGEST, SMALLEST, Shard, plan_shards, shard_size
+from tokbatch.job.sources import Unit
+
+units = st.lists(st.builds(Unit, st.integers(0, 1000), st.integers(0, 10_000)), max_size=30)
+
+
+@given(st.lists(units, min_size=1, max_size=5), st.integers(1, 30_000))
+def test_shards_cover_every_input_once_and_in_order(inputs, size):
+    shards = plan_shards(inputs, size)
+    assert [shard.index for shard in shards] == list(range(len(shards)))
+    for number, own_units in enumerate(inputs):
+        own = [shard for shard in shards if shard.input == number]
+        assert own, "an input without rows has a shard too"
+        assert [shard.number for shard in own] == list(range(len(own)))
+        assert own[0].start == 0
+        assert own[0].first_row == 0
+        assert own[-1].stop == len(own_units)
+        for before, after in itertools.pairwise(own):
+            assert before.stop == after.start
+            assert before.first_row + before.rows == after.first_row
+        for shard in own:
+            assert shard.rows == sum(unit.rows for unit in own_units[shard.start : shard.stop])
+            assert shard.text_bytes == sum(unit.text_bytes for unit in own_units[shard.start : shard.stop])
+            assert shard.stop > shard.start or not own_units
+
+
+@given(st.lists(st.integers(900, 1100), min_size=20, max_size=200), st.integers(3_000, 20_000))
+def test_even_row_groups_give_even_shards(sizes, wanted):
+    shards = plan_shards([[Unit(10, size) for size in sizes]], wanted)
+    largest, smallest = max(s.text_bytes for s in shards), min(s.text_bytes for s in shards)
+    assert largest - smallest <= 3 * 1100
+    assert len(shards) == max(1, round(sum(sizes) / wanted))
+
+
+def test_a_huge_row_group_stands_alone():
+    shards = plan_shards([[Unit(10, 10), Unit(1, 1000), Unit(10, 10)]], 300)
+    assert [(shard.start, shard.stop) for shard in shards] in (
+        [(0, 1), (1, 2), (2, 3)],
+        [(0, 1), (1, 3)],
+        [(0, 2), (2, 3)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("total", "wanted", "expected"),
+    [(0, 0, SMALLEST), (1 << 30, 0, SMALLEST), (1 << 50, 0, LARGEST), (1 << 34, 0, 1 << 25), (1 << 50, 77, 77)],
+)
+def test_the_size_of_a_shard_follows_the_corpus(total, wanted, expected):
+    assert shard_size([[Unit(1, total)]], wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("data/books.parquet", "00002-books-00003.parquet"),
+        ("s3://bucket/a b/ü?.pq", "00002-input-00003.parquet"),
+        ("c4:en:train", "00002-c4_en_train-00003.parquet"),
+        ("../.hidden.parquet", "00002-hidden-00003.parquet"),
+        ("a" * 300 + ".parquet", "00002-" + "a" * 80 + "-00003.parquet"),
+        ("folder/", "00002-folder-00003.parquet"),
+    ],
+)
+def test_names_of_parts(name, expected):
+    assert Shard(9, 2, 3, 0, 1, 0, 1, 1).part_name(name) == expected
