@@ -1,7 +1,7 @@
 """A tiny engine for the tests of the batch layer: words between spaces, ids by a table, everything in plain sight.
 
-``<mask>`` absorbs one blank to its left. ``boom`` in a text cannot be encoded. Words outside of the table are unknown, or
-``<0x..>`` bytes where they are ASCII punctuation.
+``<mask>`` absorbs one blank to its left. ``boom`` in a text cannot be encoded. ``!`` and ``?`` fall back to bytes, and
+other words outside of the table are unknown.
 """
 
 from __future__ import annotations
