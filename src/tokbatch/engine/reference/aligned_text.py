@@ -10,8 +10,8 @@ start of the document, so that a slice of a slice needs no shift.
 The oracle's oddities that are kept here all come from characters with an empty alignment. They arise only at the very
 start of a text, where something was inserted in front of it (a Replace whose pattern matches nothing at all there, a
 Prepend of the empty text), and then
-- `transform` does not see them: what it makes of the whole text is put behind them, so that they stand there twice;
-- a text in which nothing else is left cannot be transformed: the oracle crashes, here it is an `EncodeError`;
+- `transform` does not see them: what it makes of the whole text, of themselves too, is put behind them and is aligned
+  with what comes after them. Mostly that is too short, and the oracle crashes: here that is an `EncodeError`;
 - a slice that covers nothing of the original keeps its old text behind the transformed one.
 """
 
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from tokbatch.errors import EncodeError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AlignedText:
-    """A piece of a document after some changes.
+    """A piece of a document after some changes. A value: no method changes it (`frozen` costs twice the time).
 
     Character i of `text` comes from the characters `starts[i]` to `ends[i]` of the document. The piece as a whole
     covers `start` to `end` of it, which can be more than its characters do, where some were removed.
@@ -97,48 +97,81 @@ class AlignedText:
         All of the content takes the alignment of the last character that it replaces; for an empty span, of the
         character before it.
         """
-        parts: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        done = 0
+        change = _Change(self)
         for first, last in spans:
-            parts += (self.text[done:first], content)
-            starts += self.starts[done:first]
-            ends += self.ends[done:first]
-            starts += [self.starts[last - 1] if last else self.start] * len(content)
-            ends += [self.ends[last - 1] if last else self.start] * len(content)
-            done = last
-        parts.append(self.text[done:])
-        starts += self.starts[done:]
-        ends += self.ends[done:]
-        return AlignedText("".join(parts), starts, ends, self.start, self.end)
+            change.copy(first)
+            change.put(last, content)
+        return change.finished()
+
+    def transform_runs(self, runs: Iterable[tuple[int, int, Iterable[tuple[str, int]]]]) -> AlignedText:
+        """Transform only the runs (first, last, changes), in order and disjoint; each accounts for all it replaces.
+
+        The same as `transform` with a change of 0 for every character between the runs, but faster. The text must have
+        a plain start.
+        """
+        change = _Change(self)
+        for first, last, changes in runs:
+            change.copy(first)
+            change.apply(last, changes)
+        return change.finished()
 
     def _splice(self, first: int, last: int, changes: Iterable[tuple[str, int]], initial_removed: int) -> AlignedText:
         """Apply changes to the characters `first` to `last`; those around them stay."""
-        old_starts, old_ends = self.starts, self.ends
-        characters: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        position = min(first + initial_removed, last)
+        change = _Change(self)
+        change.copy(first)
+        change.apply(last, changes, initial_removed)
+        return change.finished()
+
+
+class _Change:
+    """A changed text in the making, from left to right."""
+
+    def __init__(self, old: AlignedText):
+        self._old = old
+        self._done = 0
+        self._parts: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def copy(self, last: int) -> None:
+        """Keep the characters up to `last`."""
+        if self._done < last:
+            self._parts.append(self._old.text[self._done : last])
+            self._starts += self._old.starts[self._done : last]
+            self._ends += self._old.ends[self._done : last]
+            self._done = last
+
+    def apply(self, last: int, changes: Iterable[tuple[str, int]], initial_removed: int = 0) -> None:
+        """Replace the characters up to `last` by what the changes say."""
+        old_starts, old_ends = self._old.starts, self._old.ends
+        parts, starts, ends = self._parts, self._starts, self._ends
+        position = min(self._done + initial_removed, last)
         for character, change in changes:
-            characters.append(character)
+            parts.append(character)
             if change > 0:
-                starts.append(old_starts[position - 1] if position else self.start)
-                ends.append(old_ends[position - 1] if position else self.start)
+                starts.append(old_starts[position - 1] if position else self._old.start)
+                ends.append(old_ends[position - 1] if position else self._old.start)
             else:
                 if position >= len(old_starts):
                     raise EncodeError(
-                        "a normalizer put text in front of the document and left nothing of the document behind it",
+                        "text was put in front of everything, and a later step finds nothing to align it with",
                         hint="the oracle crashes here; look at a Replace whose pattern can match the empty text",
                     )
                 starts.append(old_starts[position])
                 ends.append(old_ends[position])
                 if position < last:
                     position = min(position + 1 - change, last)
-        return AlignedText(
-            self.text[:first] + "".join(characters) + self.text[last:],
-            [*old_starts[:first], *starts, *old_starts[last:]],
-            [*old_ends[:first], *ends, *old_ends[last:]],
-            self.start,
-            self.end,
-        )
+        self._done = last
+
+    def put(self, last: int, content: str) -> None:
+        """Replace the characters up to `last` by the content, aligned with the last character before `last`."""
+        if content:
+            self._parts.append(content)
+            self._starts += [self._old.starts[last - 1] if last else self._old.start] * len(content)
+            self._ends += [self._old.ends[last - 1] if last else self._old.start] * len(content)
+        self._done = last
+
+    def finished(self) -> AlignedText:
+        """Keep the rest, and give the text."""
+        self.copy(len(self._old.text))
+        return AlignedText("".join(self._parts), self._starts, self._ends, self._old.start, self._old.end)

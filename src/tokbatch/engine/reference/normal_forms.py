@@ -45,17 +45,19 @@ class NormalForm:
 
     def apply(self, text: str) -> str:
         """Give the normalized text."""
-        if text.isascii() or not self.unstable.occurs_in(text):
+        if text.isascii() or not self._one.occurs_in(text):
             return text
         if self.composed:
-            return self._unstable_runs.for_text(text).sub(lambda match: self._apply_to_run(match[0]), text)
+            return self._runs.for_text(text).sub(lambda match: self._apply_to_run(match[0]), text)
         decomposed = text.translate(self._table)
         return self._marks.for_text(decomposed).sub(lambda match: self._sorted(match[0]), decomposed)
 
-    @cached_property
-    def unstable(self) -> CharacterPattern:
-        """Find a character that may change, alone or because of what stands beside it."""
-        return CharacterPattern("[{unstable}]", unstable=self._unstable)
+    def unstable_runs(self, text: str) -> list[tuple[int, int]]:
+        """Give the (start, end) of the runs of characters that may change, alone or because of what stands beside.
+
+        Normalizing each of them alone, and leaving what lies between as it is, normalizes the text.
+        """
+        return [] if text.isascii() else self._runs.spans(text)
 
     def decompose(self, character: str) -> str:
         """Give the full decomposition of one character."""
@@ -139,7 +141,12 @@ class NormalForm:
         return joining | changing
 
     @cached_property
-    def _unstable_runs(self) -> CharacterPattern:
+    def _one(self) -> CharacterPattern:
+        return CharacterPattern("[{unstable}]", unstable=self._unstable)
+
+    @cached_property
+    def _runs(self) -> CharacterPattern:
+        # A stable character before a run may be the starter that its marks compose with.
         return CharacterPattern("[^{unstable}]?[{unstable}]+", unstable=self._unstable)
 
     @cached_property

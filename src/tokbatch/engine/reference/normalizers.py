@@ -53,9 +53,10 @@ class _Characterwise(Normalizer):
 
     def normalize_aligned(self, text: AlignedText) -> AlignedText:
         table = self._table
-        replacements = [table[ord(character)] for character in text.text]
-        if len("".join(replacements)) == len(text.text):
-            return text.with_text("".join(replacements))
+        normalized = text.text.translate(table)
+        if len(normalized) == len(text.text):
+            return text.with_text(normalized)
+        replacements = (table[ord(character)] for character in text.text)
         return text.transform(
             (part, 1 if index else 0) for replacement in replacements for index, part in enumerate(replacement)
         )
@@ -105,9 +106,10 @@ class _Drop(Normalizer):
 
     def normalize_aligned(self, text: AlignedText) -> AlignedText:
         old = text.text
-        if text.has_plain_start and not self._one.occurs_in(old):
-            return text
-        dropped = [span[0] for span in self._one.spans(old)]
+        if text.has_plain_start:
+            spans = self._run.spans(old)
+            return text.replace(spans, "") if spans else text
+        dropped = [start for start, _ in self._one.spans(old)]
         kept = sorted(set(range(len(old))).difference(dropped))
         if not kept:
             # The oracle counts what it drops at the start only once something follows.
@@ -140,9 +142,10 @@ class UnicodeForm(Normalizer):
         return self._form.apply(text)
 
     def normalize_aligned(self, text: AlignedText) -> AlignedText:
-        if text.has_plain_start and (text.text.isascii() or not self._form.unstable.occurs_in(text.text)):
-            return text
-        return text.transform(self._form.changes(text.text))
+        if not text.has_plain_start:
+            return text.transform(self._form.changes(text.text))
+        runs = self._form.unstable_runs(text.text)
+        return text.transform_runs((a, b, self._form.changes(text.text[a:b])) for a, b in runs) if runs else text
 
 
 class Strip(Normalizer):
