@@ -21,6 +21,9 @@ from tokbatch.engine.reference.charsmap import CharacterMap
 from tokbatch.engine.reference.normal_forms import NormalForm, normal_form
 from tokbatch.engine.reference.patterns import compile_pattern
 from tokbatch.spec import normalizers as specs
+from tokbatch.spec.pattern import Pattern
+from tokbatch.spec.regex_syntax import parse
+from tokbatch.spec.regex_tree import minimum_length
 from tokbatch.spec.unicode import CodePointSet, combining_classes, mapping_named, set_named
 
 
@@ -198,7 +201,7 @@ class Replace(Normalizer):
         self._content = spec.content
         self._literal = spec.pattern.string
         self._pattern = compile_pattern(spec.pattern, where)
-        self.needs_alignment = self._pattern.can_be_empty and spec.content != ""
+        self.needs_alignment = spec.content != "" and _can_be_empty(spec.pattern, where)
 
     def normalize(self, text: str) -> str:
         if self._literal:
@@ -217,6 +220,10 @@ class Replace(Normalizer):
     def _spans(self, text: str) -> Sequence[tuple[int, int]]:
         # An empty text is left alone, also by a pattern that would match it.
         return self._pattern.spans(text) if text else ()
+
+
+def _can_be_empty(pattern: Pattern, where: str) -> bool:
+    return not pattern.string if pattern.regex is None else minimum_length(parse(pattern.regex, where)) == 0
 
 
 class Precompiled(Normalizer):
@@ -291,7 +298,7 @@ _NMT_SPACES = CodePointSet.from_ranges([(0x1680, 0x1680), (0x200B, 0x200F), (0x2
 _NMT_SPACES |= CodePointSet.from_characters("\t\n\f\r\ufeff\ufffd")
 
 
-def build_normalizer(spec: specs.Normalizer | None, where: str = "$.normalizer") -> Normalizer:
+def build_normalizer(spec: specs.Normalizer | None, where: str = "normalizer") -> Normalizer:
     """Build the normalizer of a spec. `where` is its JSON path, for errors."""
     match spec:
         case None:

@@ -249,7 +249,7 @@ class Chain(PreTokenizer):
         return pieces
 
 
-def build_pre_tokenizer(spec: specs.PreTokenizer | None, where: str = "$.pre_tokenizer") -> PreTokenizer:
+def build_pre_tokenizer(spec: specs.PreTokenizer | None, where: str = "pre_tokenizer") -> PreTokenizer:
     """Build the pre-tokenizer of a spec. `where` is its JSON path, for errors."""
     match spec:
         case None:
