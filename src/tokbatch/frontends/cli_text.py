@@ -96,11 +96,11 @@ def _verdict(tokenizer: Tokenizer, text: str, add_special_tokens: bool) -> str:
         "lossy": "lossy: the ids do not give the text back, and no rule explains it",
     }
     losses = [
-        f"{record[name]} {what}"
-        for name, what in (
-            ("lstrip_chars", "characters absorbed to the left of added tokens"),
-            ("rstrip_chars", "characters absorbed to the right of added tokens"),
-            ("unk_tokens", "unknown tokens"),
+        f"{record[name]} {what if record[name] > 1 else what[:-1]}{where}"
+        for name, what, where in (
+            ("lstrip_chars", "characters", " absorbed to the left of added tokens"),
+            ("rstrip_chars", "characters", " absorbed to the right of added tokens"),
+            ("unk_tokens", "unknown tokens", ""),
         )
         if record[name]
     ]

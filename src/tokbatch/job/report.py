@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ _CONTROLS = {
     0x0D: "CARRIAGE RETURN",
     0x85: "NEXT LINE",
 }
+FILES_SHOWN = 10
 Named = tuple[str, Stats]
 
 
@@ -28,25 +30,37 @@ def render_report(folder: Path | str) -> str:
     folder = Path(folder)
     manifest = read_manifest(folder)
     files, total = read_stats(folder)
+    place, files = _without_common_folder(files)
     rows: list[Named] = [*files, ("total", total)]
-    lines = [*_head(folder, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
-    lines += _absorbed(rows, "lstrip", "left") + _absorbed(rows, "rstrip", "right")
+    lines = [*_head(folder, place, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
+    lines += _absorbed(files, total, "lstrip", "left") + _absorbed(files, total, "rstrip", "right")
     lines += _rows_to_look_at(files) + _what_happened(manifest["run"])
     return "\n".join(lines) + "\n"
 
 
-def _head(folder: Path, manifest: Mapping[str, Any], total: Stats) -> list[str]:
+def _without_common_folder(files: Sequence[Named]) -> tuple[str, list[Named]]:
+    """Split off the folder that all files lie in; file names alone are easier to read."""
+    folders = [name.split("/")[:-1] for name, _ in files]
+    depth = 0
+    while folders and all(len(f) > depth and f[depth] == folders[0][depth] for f in folders):
+        depth += 1
+    return "/".join(folders[0][:depth]) if folders else "", [(name.split("/", depth)[-1], s) for name, s in files]
+
+
+def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -> list[str]:
     tokenizer, run = manifest["tokenizer"], manifest["run"]
     name = tokenizer.get("file") or tokenizer.get("name")
     size = sum(part["bytes"] for part in manifest["parts"])
+    parts = f"{_count(len(manifest['parts']), 'part')}, {megabytes(size)}"
+    inputs = _count(len(manifest["inputs"]), "input") + (f" in {place}" if place else "")
     per_token = f", {total.bytes / total.tokens:.2f} bytes a token" if total.tokens else ""
     return [
-        f"{folder}",
+        os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder),
         f"  tokenizer   {name}  (sha256 {tokenizer['sha256'][:12]}, {tokenizer['vocab_size']:,} tokens)",
         f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}",
-        f"  texts       {total.documents:,} documents, {megabytes(total.bytes)}, {total.characters:,} characters",
-        f"  ids         {total.tokens:,} tokens{per_token}; {len(manifest['parts'])} parts, {megabytes(size)}",
-        f"  time        {duration(run['seconds'])} with {run['workers']} workers",
+        f"  texts       {_count(total.documents, 'document')}, {megabytes(total.bytes)}; {inputs}",
+        f"  ids         {_count(total.tokens, 'token')}{per_token}; {parts}",
+        f"  time        {duration(run['seconds'])} with {_count(run['workers'], 'worker')}",
     ]
 
 
@@ -88,29 +102,32 @@ def _median(lengths: Mapping[int, int]) -> str:
     return number(0)
 
 
-def _absorbed(rows: Sequence[Named], strip: str, side: str) -> list[str]:
-    """Say which tokens took which whitespace along, for the whole corpus and then file by file."""
-    having = [(name, s) for name, s in rows if getattr(s, f"{strip}_documents")]
-    if not having:
+def _absorbed(files: Sequence[Named], total: Stats, strip: str, side: str) -> list[str]:
+    """Say which tokens took which whitespace along: the whole corpus, then file by file, the worst first."""
+    if not getattr(total, f"{strip}_documents"):
         return ["", f"No whitespace was lost to {strip}."]
+    having = [named for named in files if getattr(named[1], f"{strip}_documents")]
+    having.sort(key=lambda named: -getattr(named[1], f"{strip}_chars"))
+    shown = [*([("all files", total)] if len(having) > 1 else []), *having[:FILES_SHOWN]]
     lines = [
         "",
-        f"Whitespace lost to {strip}: what added tokens absorbed to their {side}, and decoding does not give back",
+        f"Whitespace lost to {strip}: added tokens absorbed it to their {side}, and decoding does not give it back",
     ]
-    shown = having if len(having) > 2 else having[:1]
-    for name, s in shown:
-        documents, chars = getattr(s, f"{strip}_documents"), getattr(s, f"{strip}_chars")
+    for name, stats in shown:
+        documents, chars = getattr(stats, f"{strip}_documents"), getattr(stats, f"{strip}_chars")
         lines += ["", f"  {name}: {_count(chars, 'character')} in {_count(documents, 'document')}"]
         table = [["", "documents", "characters"]]
         for kind, label in (("token", _token), ("whitespace", _character)):
-            by_documents = getattr(s, f"{strip}_documents_by_{kind}")
-            by_chars = getattr(s, f"{strip}_chars_by_{kind}")
+            by_documents = getattr(stats, f"{strip}_documents_by_{kind}")
+            by_chars = getattr(stats, f"{strip}_chars_by_{kind}")
             for key in sorted(by_chars, key=lambda key: (-by_chars[key], key)):
                 table.append([label(key), number(by_documents.get(key, 0)), number(by_chars[key])])
         lines += [f"    {line}" for line in _without_rule(render_table(table))]
-        first = getattr(s, f"{strip}_first_rows")
+        first = getattr(stats, f"{strip}_first_rows")
         if first:
             lines.append(f"    first rows  {', '.join(map(str, first))}")
+    if len(having) > FILES_SHOWN:
+        lines += ["", f"  and {len(having) - FILES_SHOWN:,} more files: see stats.json"]
     return lines
 
 

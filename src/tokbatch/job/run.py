@@ -223,6 +223,7 @@ class _Run:
             compression=config.output.compression,
             batch_bytes=config.run.batch_bytes,
             fail_on_lossy=config.check.on_lossy == "fail",
+            file_system=self.storage.file_system,
             part_metadata={
                 "tokbatch.version": job.identity["tokbatch"],
                 "tokbatch.engine": job.identity["engine"],

@@ -33,7 +33,7 @@ from tokbatch.job.parquet_output import PartWriter
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
 from tokbatch.job.sources import open_source_again
-from tokbatch.job.storage import Storage, output_error
+from tokbatch.job.storage import FileSystem, Storage, output_error
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class WorkerSetup:
     batch_bytes: int
     fail_on_lossy: bool
     part_metadata: dict[str, str]
+    file_system: FileSystem
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def work(connection: Any, pickled_setup: bytes) -> None:
         from multiprocess.reduction import ForkingPickler
 
         setup: WorkerSetup = ForkingPickler.loads(pickled_setup)
-        storage = Storage(setup.folder)
+        storage = Storage(setup.folder, setup.file_system)
         connection.send(("ready",))
         while (task := connection.recv()) is not None:
             connection.send(_attempt(setup, storage, task, connection))
