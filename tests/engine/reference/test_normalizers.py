@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 import component_strategies as strategies
 import stations
+from charsmaps import charsmap, precompiled
 
 BERT = {
     "type": "BertNormalizer",
@@ -93,3 +94,12 @@ def test_real_character_maps(oracle, shared, name, every):
 
     assert "Precompiled" in json.dumps(normalizer)
     stations.check_code_points(oracle, stations.tokenizer_json(normalizer), every)
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "\u0301", "e\u0323\u0301", "\u1100", "\u0915\u094d", "☺\u200d", "\x01"])
+@pytest.mark.parametrize("spec", [*SPECS.values(), precompiled(charsmap({"a": "b"}))], ids=[*SPECS, "Precompiled"])
+def test_a_long_run_of_one_thing_takes_linear_time(spec, unit):
+    # Quadratic time would be minutes, not the time limit of a test.
+    text = stations.components(stations.tokenizer_json(spec))[0].normalize(unit * 30_000)
+
+    assert len(text) <= 4 * len(unit) * 30_000

@@ -51,7 +51,7 @@ def test_all_code_points_without_alignment(oracle, name):
         assert pre_tokenizer.pre_tokenize([text]) == [piece for piece, _ in theirs.pre_tokenize_str(text)]
 
 
-@pytest.mark.parametrize("examples", [150, pytest.param(6000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [100, pytest.param(6000, marks=pytest.mark.long)])
 def test_random_chains(oracle, examples):
     @settings(max_examples=examples, deadline=None)
     @given(strategies.PRE_TOKENIZER_CHAINS, strategies.TEXTS, strategies.TEXTS)
@@ -138,6 +138,6 @@ def test_pieces_of_no_length_fail_where_the_oracle_crashes():
 @pytest.mark.parametrize("name", SPECS)
 def test_a_long_run_of_one_thing_takes_linear_time(name, unit):
     # Quadratic time would be minutes, not the time limit of a test.
-    pieces = stations.components(stations.tokenizer_json(None, SPECS[name]))[1].pre_tokenize([unit * 100_000])
+    pieces = stations.components(stations.tokenizer_json(None, SPECS[name]))[1].pre_tokenize([unit * 30_000])
 
-    assert sum(map(len, pieces)) <= 3 * len(unit) * 100_001
+    assert sum(map(len, pieces)) <= 3 * len(unit) * 30_001
