@@ -192,7 +192,7 @@ def test_random_post_processors(
 
 
 @pytest.mark.long
-@settings(RANDOM, max_examples=20_000)
+@settings(RANDOM, max_examples=5_000)
 @given(values=SETTINGS, text=TEXTS, pair=st.none() | TEXTS, add_special_tokens=st.booleans())
 def test_many_random_post_processors(
     oracle: ModuleType, values: dict[str, Any], text: list[str], pair: list[str] | None, add_special_tokens: bool

@@ -41,7 +41,7 @@ def test_models(oracle: ModuleType, data: st.DataObject, model: dict[str, Any]) 
 
 
 @pytest.mark.long
-@settings(RANDOM, max_examples=10_000)
+@settings(RANDOM, max_examples=2_000)
 @given(data=st.data(), model=strategies.MODELS)
 def test_many_models(oracle: ModuleType, data: st.DataObject, model: dict[str, Any]) -> None:
     compare(oracle, model, data.draw(strategies.pretokens(model)))
