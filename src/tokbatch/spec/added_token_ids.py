@@ -13,7 +13,7 @@ from tokbatch.spec.tokenizer_spec import AddedToken, TokenizerSpec
 
 
 def added_token_ids(spec: TokenizerSpec) -> list[tuple[int, AddedToken]]:
-    """Give (id, entry) of the added tokens in force, by id. An empty content is none; the last entry of an id counts."""
+    """Give (id, entry) of the added tokens in force, by id. Empty ones are dropped; the last entry of an id counts."""
     model = spec.model
     if isinstance(model, Unigram):
         vocab = {token: token_id for token_id, (token, _) in enumerate(model.vocab)}

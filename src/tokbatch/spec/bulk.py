@@ -54,14 +54,15 @@ def split_bulk(data: bytes) -> tuple[bytes, dict[str, Decoded]]:
     places = []
     tables: dict[str, Decoded] = {}
     for key, raw, decode in (("vocab", model.vocab, _decode_vocab), ("merges", model.merges, _decode_merges)):
-        table_text = bytes(raw)
+        table_text = memoryview(raw)
         if len(table_text) < LONG:
             continue
-        start = data.find(table_text[:LONG])
-        if start < 0 or data[start : start + len(table_text)] != table_text:
-            continue
+        beginning = bytes(table_text[:LONG])
+        start = data.find(beginning)
+        if data.find(beginning, start + 1) >= 0:
+            continue  # Which of the two is the table? Not worth knowing.
         try:
-            tables[key] = decode(table_text)
+            tables[key] = decode(data[start : start + len(table_text)])
         except (msgspec.MsgspecError, RecursionError, ValueError, IndexError):
             continue
         places.append((start, start + len(table_text)))

@@ -1,7 +1,7 @@
-"""What only the whole of a section, or of the file, can show: merges, and what is refused by name.
+"""What only the whole of a section, or of the file, can show: broken merges, and settings that are refused by name.
 
-Each refusal stands in `REFUSALS` with its reason; `docs/equivalence.md` and the tests are made from that table. What
-needs a normalizer at work (added tokens that normalize to nothing or to the same text) is found by the engines.
+Not here: what needs a normalizer at work (added tokens that normalize to nothing, or to the same text, which the
+oracle refuses too). The engines find that when they are built.
 """
 
 from __future__ import annotations
@@ -9,33 +9,57 @@ from __future__ import annotations
 from itertools import chain
 
 from tokbatch.errors import SpecError
-from tokbatch.spec import models
-from tokbatch.spec.fields import show
+from tokbatch.spec import models, pre_tokenizers
+from tokbatch.spec.fields import OracleCrash, show
+from tokbatch.spec.refusals import refuse
+from tokbatch.spec.tokenizer_spec import TokenizerSpec
+
+
+def check_spec(spec: TokenizerSpec) -> None:
+    """Refuse by name what is valid and cannot be equal. Patterns have been looked at when they were read."""
+    model = spec.model
+    if isinstance(model, models.BPE) and model.dropout not in (None, 0.0, 1.0):
+        raise refuse("dropout", f"a dropout of {model.dropout:.6g}", "$.model.dropout")
+    if spec.pre_tokenizer is not None:
+        _check_pre_tokenizer(spec.pre_tokenizer, "$.pre_tokenizer")
+
+
+def _check_pre_tokenizer(pre_tokenizer: pre_tokenizers.PreTokenizer, where: str) -> None:
+    if isinstance(pre_tokenizer, pre_tokenizers.Sequence):
+        for position, step in enumerate(pre_tokenizer.pretokenizers):
+            _check_pre_tokenizer(step, f"{where}.pretokenizers[{position}]")
+    elif isinstance(pre_tokenizer, pre_tokenizers.FixedLength) and pre_tokenizer.length == 0:
+        raise refuse("length of zero", "pieces of 0 characters", f"{where}.length")
 
 
 def check_merges(model: models.BPE, where: str) -> None:
     """Refuse merges that name a token, or make one, that the vocabulary does not have."""
     vocab, merges = model.vocab, model.merges
     has = vocab.__contains__
-    prefix_length = len((model.continuing_subword_prefix or "").encode())
-    if not prefix_length and all(map(has, map("".join, merges))) and all(map(has, chain.from_iterable(merges))):
+    cut = len((model.continuing_subword_prefix or "").encode())
+    if not cut and all(map(has, map("".join, merges))) and all(map(has, chain.from_iterable(merges))):
         return
+    longest = max((len(token.encode()) for token in vocab), default=0)
     for rank, (left, right) in enumerate(merges):
+        place = f"{where}.merges[{rank}]"
         for token in (left, right):
             if token not in vocab:
-                raise SpecError(f"the token {show(token)} is not in the vocabulary", where=f"{where}.merges[{rank}]")
-        tail = right.encode()
-        if len(tail) < prefix_length:
-            raise SpecError(
-                f"the token {show(right)} is shorter than the prefix {show(model.continuing_subword_prefix)}",
-                where=f"{where}.merges[{rank}]",
+                raise SpecError(f"the token {show(token)} is not in the vocabulary", where=place)
+        # The right side loses as many bytes as the prefix has, whether it begins with the prefix or not. The oracle
+        # joins the two in a buffer as long as the longest token, and crashes when they do not fit.
+        merged = left.encode() + right.encode()[cut:]
+        if len(right.encode()) < cut or len(merged) > longest:
+            raise OracleCrash(
+                SpecError(f"the merge of {show(left)} and {show(right)} gives no token of the vocabulary", where=place)
             )
-        try:
-            merged = left + tail[prefix_length:].decode()
-        except UnicodeDecodeError:
-            merged = None
-        if merged is None or merged not in vocab:
+        if not _in_vocabulary(merged, vocab):
             raise SpecError(
-                f"the merge of {show(left)} and {show(right)} gives a token that is not in the vocabulary",
-                where=f"{where}.merges[{rank}]",
+                f"the merge of {show(left)} and {show(right)} gives a token that is not in the vocabulary", where=place
             )
+
+
+def _in_vocabulary(token: bytes, vocab: dict[str, int]) -> bool:
+    try:
+        return token.decode() in vocab
+    except UnicodeDecodeError:  # the prefix ended within a character
+        return False

@@ -10,13 +10,22 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tokbatch.errors import SpecError, UnsupportedError
+from tokbatch.errors import SpecError
 from tokbatch.spec.json_text import Members
+from tokbatch.spec.refusals import refuse
 
 T = TypeVar("T")
 Taker = Callable[[Any, str], T]
 LARGEST_U32 = 2**32 - 1
 LARGEST_U64 = 2**64 - 1
+
+
+class OracleCrash(Exception):
+    """The oracle panics here, so no other class is tried. Holds the error to raise."""
+
+    def __init__(self, error: SpecError):
+        super().__init__(str(error))
+        self.error = error
 
 
 def show(value: Any) -> str:
@@ -90,9 +99,7 @@ def one_of(*names: str) -> Taker[Any]:
         if type(value) is str and value in names:
             return value
         if isinstance(value, dict):
-            raise UnsupportedError(
-                f"{show(value)} where a name belongs", where=where, hint=f"write one of {', '.join(names)} as a string"
-            )
+            raise refuse("object for name", f"{show(value)} where a name belongs", where)
         raise wrong(value, f"one of {', '.join(names)}", where)
 
     return take
@@ -121,9 +128,7 @@ def an_object(value: Any, where: str) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     if isinstance(value, list):
-        raise UnsupportedError(
-            f"{show(value)} where an object belongs", where=where, hint="write it as an object with named fields"
-        )
+        raise refuse("array for object", f"{show(value)} where an object belongs", where)
     raise wrong(value, "an object", where)
 
 
@@ -139,17 +144,16 @@ def take_fields(
     value: dict[str, Any], fields: Fields, where: str, ignored: list[str], refuse_repeated: bool
 ) -> dict[str, Any]:
     """Take the fields of an object; other keys go to `ignored`. A field is (taker, default), or (taker, REQUIRED)."""
-    prefix = f"{where}." if where else ""
     if refuse_repeated and isinstance(value, Members):
         for key in sorted(value.repeated & fields.keys()):
-            raise SpecError("the field is there twice", where=prefix + key)
+            raise SpecError("the field is there twice", where=f"{where}.{key}")
     taken = {}
     for name, (taker, default) in fields.items():
         if name in value:
-            taken[name] = taker(value[name], prefix + name)
+            taken[name] = taker(value[name], f"{where}.{name}")
         elif default is REQUIRED:
-            raise SpecError(f"the field `{name}` is missing", where=where or None)
+            raise SpecError(f"the field `{name}` is missing", where=where)
         else:
             taken[name] = default
-    ignored.extend(prefix + key for key in value if key not in fields and key != "type")
+    ignored.extend(f"{where}.{key}" for key in value if key not in fields and key != "type")
     return taken

@@ -19,8 +19,11 @@ import re
 from typing import Any
 
 from tokbatch.errors import SpecError
+from tokbatch.spec.refusals import refuse
 
 MAXIMUM_DEPTH = 127
+# Below these, the oracle skips the values of keys that it does not know, and looks at nothing in them.
+SKIPPED = ("$.truncation.", "$.padding.")
 LARGEST_U64 = 2**64 - 1
 SMALLEST_I64 = -(2**63)
 POWERS_OF_TEN = tuple(float(f"1e{exponent}") for exponent in range(309))
@@ -141,18 +144,17 @@ def parse_json(text: str) -> Any:
 
 def _refuse_what_python_lets_pass(root: Any, look_for_surrogates: bool) -> None:
     """Look level by level for too deep a nesting, for lone surrogates and for numbers out of range."""
-    level, depth = [("", root)], 0
+    level, depth = [("$", root)], 0
     while level:
         below = []
         for where, value in level:
             if isinstance(value, dict):
-                prefix = f"{where}." if where else ""
                 for key, item in pairs_of(value):
                     kind = type(item)
                     if kind is dict or kind is list or kind is Members:
-                        below.append((prefix + key, item))
+                        below.append((f"{where}.{key}", item))
                     elif kind is OutOfRange or look_for_surrogates:
-                        _refuse_leaf(prefix + key, item)
+                        _refuse_leaf(f"{where}.{key}", item)
                     if look_for_surrogates:
                         _refuse_leaf(where, key)
             elif isinstance(value, list):
@@ -167,15 +169,23 @@ def _refuse_what_python_lets_pass(root: Any, look_for_surrogates: bool) -> None:
         if level and any(isinstance(value, (dict, list)) for _, value in level):
             depth += 1
             if depth > MAXIMUM_DEPTH:
-                raise SpecError(f"nested more than {MAXIMUM_DEPTH} deep", where=_shorten(level[0][0]))
+                problem = f"arrays and objects are nested more than {MAXIMUM_DEPTH} deep"
+                if all(where.startswith(SKIPPED) for where, _ in level):
+                    raise refuse("skipped value", problem, _shorten(level[0][0]))
+                raise SpecError(problem, where=_shorten(level[0][0]))
         level = below
 
 
 def _refuse_leaf(where: str, value: Any) -> None:
+    problem = None
     if type(value) is OutOfRange:
-        raise SpecError(f"the number {value.text[:40]} is out of range", where=where or None)
+        problem = f"the number {value.text[:40]} is out of range"
     if isinstance(value, str) and (found := _SURROGATE.search(value)):
-        raise SpecError(f"the escape \\u{ord(found[0]):04x} is half of a surrogate pair", where=where or None)
+        problem = f"the escape \\u{ord(found[0]):04x} is half of a surrogate pair"
+    if problem is not None and where.startswith(SKIPPED):
+        raise refuse("skipped value", problem, _shorten(where))
+    if problem is not None:
+        raise SpecError(problem, where=_shorten(where))
 
 
 def _shorten(where: str) -> str:

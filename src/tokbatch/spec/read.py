@@ -18,9 +18,11 @@ from typing import Any
 
 from tokbatch.errors import InputError, SpecError
 from tokbatch.spec.bulk import split_bulk
+from tokbatch.spec.check import check_spec
 from tokbatch.spec.fields import (
     REQUIRED,
     Fields,
+    OracleCrash,
     an_object,
     boolean,
     one_of,
@@ -39,7 +41,6 @@ from tokbatch.spec.read_components import (
     POST_PROCESSORS,
     PRE_TOKENIZERS,
     ComponentReader,
-    OracleCrash,
 )
 from tokbatch.spec.read_model import read_model
 from tokbatch.spec.tokenizer_spec import AddedToken, Padding, TokenizerSpec, Truncation
@@ -97,30 +98,33 @@ def _read_file(raw: bytes, encode_special_tokens: bool) -> TokenizerSpec:
     if tables and not _put_back(members, tables):
         members = _parse(raw)
     if not isinstance(members, dict):
-        raise wrong(members, "an object", "")
+        raise wrong(members, "an object", "$")
     components = ComponentReader()
     sections: dict[str, Any] = {}
     for key, value in pairs_of(members):
+        where = f"$.{key}"
         if key == "version":
-            if text(value, "version") != "1.0":
-                raise SpecError(f"unknown version {show(value)}", where="version", hint='only "1.0" is known')
+            if text(value, where) != "1.0":
+                raise SpecError(f"unknown version {show(value)}", where=where, hint='only "1.0" is known')
         elif key == "model":
-            sections[key] = read_model(value, key, components.ignored)
+            sections[key] = read_model(value, where, components.ignored)
         elif key == "added_tokens":
-            sections[key] = _added_tokens(value, key, components.ignored)
+            sections[key] = _added_tokens(value, where, components.ignored)
         elif key == "truncation":
-            sections[key] = None if value is None else _truncation(value, key, components.ignored)
+            sections[key] = None if value is None else _truncation(value, where, components.ignored)
         elif key == "padding":
-            sections[key] = None if value is None else _padding(value, key, components.ignored)
+            sections[key] = None if value is None else _padding(value, where, components.ignored)
         elif key in _COMPONENTS:
-            sections[key] = None if value is None else components.read(_COMPONENTS[key], value, key)
+            sections[key] = None if value is None else components.read(_COMPONENTS[key], value, where)
         else:
-            raise SpecError(f"unknown key {show(key)}", where=show(key), hint="the format has no such section")
+            raise SpecError(f"unknown key {show(key)}", where=where, hint="the format has no such section")
     if "model" not in sections:
-        raise SpecError("there is no model", where="model")
-    return TokenizerSpec(
+        raise SpecError("there is no model", where="$.model")
+    spec = TokenizerSpec(
         **sections, encode_special_tokens=encode_special_tokens, ignored_keys=tuple(components.ignored)
     )
+    check_spec(spec)
+    return spec
 
 
 def _parse(raw: bytes) -> Any:

@@ -24,6 +24,7 @@ from tokbatch.spec import decoders, normalizers, post_processors, pre_tokenizers
 from tokbatch.spec.fields import (
     REQUIRED,
     Fields,
+    OracleCrash,
     an_object,
     array,
     boolean,
@@ -40,14 +41,8 @@ from tokbatch.spec.fields import (
 )
 from tokbatch.spec.json_text import Members, pairs_of
 from tokbatch.spec.pattern import Pattern
-
-
-class OracleCrash(Exception):
-    """The oracle panics here, so no other class is tried. Holds the error to raise."""
-
-    def __init__(self, error: SpecError):
-        super().__init__(str(error))
-        self.error = error
+from tokbatch.spec.refusals import refuse
+from tokbatch.spec.regex_syntax import parse as parse_regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +84,11 @@ class ComponentReader:
         members = an_object(value, where)
         given = members.get("type")
         if "type" in members and (type(given) is not str or given not in section.known_types()):
-            raise UnsupportedError(
+            raise refuse(
+                "unknown type",
                 f"no {section.name} has the type {show(given)}",
-                where=f"{where}.type",
-                hint=f"known are {', '.join(sorted(section.known_types()))}",
+                f"{where}.type",
+                f"known are {', '.join(sorted(section.known_types()))}",
             )
         repeated = isinstance(members, Members) and "type" in members.repeated
         settled = None if repeated or given is None else section.settled.get(given)
@@ -153,23 +149,14 @@ def _nested(value: Any, where: str) -> Any:
 
 def pattern(value: Any, where: str) -> Pattern:
     """Take `{"String": ...}` or `{"Regex": ...}`; the expression must be one that can be compiled exactly."""
-    if not isinstance(value, dict) or len(pairs_of(value)) != 1 or not value.keys() <= {"String", "Regex"}:
+    if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"String", "Regex"}:
         raise wrong(value, 'an object with "String" or "Regex"', where)
     ((kind, content),) = value.items()
     content = text(content, f"{where}.{kind}")
     if kind == "String":
         return Pattern(string=content)
-    check_regex(content, f"{where}.Regex")
+    parse_regex(content, f"{where}.Regex")  # An expression is refused by name now, not at the first text.
     return Pattern(regex=content)
-
-
-def check_regex(expression: str, where: str) -> None:
-    """Parse an expression, to refuse it by name now and not at the first text."""
-    try:
-        from tokbatch.spec.regex_syntax import parse
-    except ImportError:
-        return
-    parse(expression, where)
 
 
 def charsmap(value: Any, where: str) -> bytes:

@@ -28,6 +28,7 @@ from tokbatch.spec.fields import (
     wrong,
 )
 from tokbatch.spec.json_text import Members
+from tokbatch.spec.refusals import refuse
 
 
 def read_model(value: Any, where: str, ignored: list[str]) -> models.Model:
@@ -39,8 +40,11 @@ def read_model(value: Any, where: str, ignored: list[str]) -> models.Model:
     if isinstance(members, Members) and "type" in members.repeated:
         raise SpecError("the field is there twice", where=f"{where}.type")
     if type(given) is not str or given not in _READERS:
-        raise UnsupportedError(
-            f"no model has the type {show(given)}", where=f"{where}.type", hint=f"known are {', '.join(_READERS)}"
+        raise refuse(
+            "unknown type",
+            f"no model has the type {show(given)}",
+            f"{where}.type",
+            f"known are {', '.join(_READERS)}",
         )
     return cast(models.Model, _READERS[given](members, where, ignored))
 
