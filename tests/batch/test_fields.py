@@ -20,7 +20,7 @@ def test_names_and_paths():
 
 
 def test_what_is_not_there():
-    with pytest.raises(InputError, match="there is no column 'm.bdy'") as caught:
+    with pytest.raises(InputError, match=r"there is no column 'm\.bdy'") as caught:
         find_field(SCHEMA, "m.bdy", "text_column")
     assert (caught.value.where, caught.value.hint) == ("text_column", "did you mean 'm.body'?")
     for name in ("m.", ".m", "", "id.x", "m.body.x", "M"):

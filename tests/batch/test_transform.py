@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import functools
+import itertools
 import pickle
 import random
 
@@ -93,7 +94,7 @@ def test_batches_do_not_matter(options, rows, data):
     whole, stats = transform.transform(batch)
 
     cuts = sorted(data.draw(st.sets(st.integers(0, len(rows)), max_size=6)) | {0, len(rows)})
-    pieces = [transform.transform(batch.slice(a, b - a), a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    pieces = [transform.transform(batch.slice(a, b - a), a) for a, b in itertools.pairwise(cuts)]
 
     assert [row for output, _ in pieces for row in output.to_pylist()] == whole.to_pylist()
     assert all(output.schema == whole.schema for output, _ in pieces)
@@ -158,8 +159,9 @@ COLUMNS = {
         pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])]
     ),
     "extension": pa.ExtensionArray.from_storage(Tagged(), pa.array(["a", None, "b"])),
-    "uuid": pa.array([b"0123456789abcdef", None, b"fedcba9876543210"], pa.uuid()),
 }
+if hasattr(pa, "uuid"):  # pyarrow 18
+    COLUMNS["uuid"] = pa.array([b"0123456789abcdef", None, b"fedcba9876543210"], pa.uuid())
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -26,6 +26,7 @@ from tokbatch.batch.views import (
     offsets_of,
     row_numbers,
     text_column_of,
+    with_empty_texts,
 )
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.errors import DecodeError, EncodeError, InputError, TokbatchError
@@ -100,15 +101,13 @@ def text_column(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_g
         # The layout allows any bytes under a null; with a null parent, or after failures, there are some.
         visible = pc.if_else(nulls, 0, pc.binary_length(strings))
         if (pc.sum(visible).as_py() or 0) != last(offsets_of(strings)) - offsets_of(strings)[0].as_py():
-            strings = pc.if_else(nulls, pa.scalar("", pa.large_string()), strings)
+            return TextRows(with_empty_texts(text_column_of(strings.filter(pc.invert(nulls))), nulls), nulls, failures)
     return TextRows(text_column_of(strings), nulls, failures)
 
 
 def string_array(column: TextColumn, nulls: Nulls = None) -> pa.StringArray | pa.LargeStringArray:
     """Give texts as an Arrow array that shares their bytes: strings, or large strings where 32 bits do not do."""
-    strings = large_strings(column)
-    if nulls is not None:
-        strings = pc.if_else(nulls, pa.scalar(None, pa.large_string()), strings)
+    strings = large_strings(column, nulls)
     return strings if last(offsets_of(strings)) > MAXIMUM_OFFSET else strings.cast(pa.string())
 
 

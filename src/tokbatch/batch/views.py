@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from tokbatch.engine.columns import Buffer, IdColumn, TextColumn
 
 
-def large_strings(column: TextColumn) -> pa.LargeStringArray:
-    """See the engine's texts as an Arrow array; nothing is copied."""
-    buffers = [None, pa.py_buffer(column.list_offsets), pa.py_buffer(column.data)]
+def large_strings(column: TextColumn, nulls: pa.BooleanArray | None = None) -> pa.LargeStringArray:
+    """See the engine's texts as an Arrow array, null where `nulls` is true; nothing is copied."""
+    validity = None if nulls is None else pa.concat_arrays([pc.invert(nulls)]).buffers()[1]
+    buffers = [validity, pa.py_buffer(column.list_offsets), pa.py_buffer(column.data)]
     return pa.Array.from_buffers(pa.large_string(), column.rows, buffers)
 
 
@@ -57,9 +58,12 @@ def without_empty_ids(ids: IdColumn, keep: pa.BooleanArray) -> IdColumn:
 
 def with_empty_ids(ids: IdColumn, nulls: pa.BooleanArray) -> IdColumn:
     """Give a list a row of `nulls`: the given ones, in order, where it is false, and empty ones elsewhere."""
-    before = offsets_from(pc.invert(nulls).cast(pa.int64()))
-    list_offsets = int64s(ids.list_offsets, ids.rows + 1).take(before)
-    return IdColumn(ids.ids, buffer_of(list_offsets, 8), len(nulls))
+    return IdColumn(ids.ids, _with_empty(ids.list_offsets, ids.rows, nulls), len(nulls))
+
+
+def with_empty_texts(texts: TextColumn, nulls: pa.BooleanArray) -> TextColumn:
+    """Give a text a row of `nulls`: the given ones, in order, where it is false, and empty ones elsewhere."""
+    return TextColumn(texts.data, _with_empty(texts.list_offsets, texts.rows, nulls), len(nulls))
 
 
 def take_texts(texts: TextColumn, rows: pa.Array) -> TextColumn:
@@ -78,6 +82,11 @@ def take_ids(ids: IdColumn, rows: pa.Array) -> IdColumn:
 def _without_empty(list_offsets: Buffer, rows: int, keep: pa.BooleanArray) -> pa.Int64Array:
     offsets = int64s(list_offsets, rows + 1)
     return pa.concat_arrays([offsets.slice(0, rows).filter(keep), offsets.slice(rows)])
+
+
+def _with_empty(list_offsets: Buffer, rows: int, nulls: pa.BooleanArray) -> Buffer:
+    before = offsets_from(pc.invert(nulls).cast(pa.int64()))
+    return buffer_of(int64s(list_offsets, rows + 1).take(before), 8)
 
 
 def text_column_of(strings: pa.LargeStringArray) -> TextColumn:
