@@ -19,6 +19,5 @@ def main() -> None:
     print(render_report(config.output_path), end="")
 
 
-# Worker processes import this file: only the first process may start a job.
 if __name__ == "__main__":
     main()

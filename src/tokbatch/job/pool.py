@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable
+import sys
+import types
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import multiprocess
 import multiprocess.connection
-import multiprocess.process
 
-from tokbatch.errors import ConfigError
 from tokbatch.job.worker import Task
 
 
@@ -46,11 +46,6 @@ class Pool:
     def __init__(self, target: Callable[[Any, bytes], None], setup: Any, count: int):
         from multiprocess.reduction import ForkingPickler
 
-        if getattr(multiprocess.process.current_process(), "_inheriting", False):
-            raise ConfigError(
-                "a job was started while a worker process imports the main script",
-                hint='put the call below `if __name__ == "__main__":`',
-            )
         self._target = target
         self._setup = bytes(ForkingPickler.dumps(setup))
         self._count = count
@@ -101,7 +96,8 @@ class Pool:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process = self._context.Process(target=self._target, args=(theirs, self._setup), daemon=True)
-            process.start()
+            with _no_main_module():
+                process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
@@ -125,6 +121,20 @@ class Pool:
             worker.connection.close()
             self.workers.remove(worker)
             events.append(Event(worker, worker.task, ("died", _reason(worker.process.exitcode))))
+
+
+@contextlib.contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Start a process that does not import the main script: nothing in it is needed there.
+
+    A script whose calls are not below `if __name__ == "__main__":` would start its job again in every worker.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _reason(code: int | None) -> str:

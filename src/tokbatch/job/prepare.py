@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import typing
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -146,7 +147,7 @@ def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
 
 def _dotted(problem: str) -> str:
     """Put the section of the config before a problem that starts with the name of an option."""
-    name = problem.split(":")[0].split("[")[0]
+    name = re.split(r"\W", problem, maxsplit=1)[0]
     for section, hint in typing.get_type_hints(JobConfig).items():
         if dataclasses.is_dataclass(hint) and any(field.name == name for field in dataclasses.fields(hint)):
             return f"{section}.{problem}"
