@@ -192,3 +192,18 @@ def test_ids_beyond_every_vocabulary_stay_ids_of_no_token():
 def test_ids_come_back(lists, start):
     rows = id_column(pa.array(lists, pa.list_(pa.int32())).slice(start))
     assert id_array(rows.ids, rows.nulls).to_pylist() == lists[start:]
+
+
+@pytest.mark.long
+def test_more_than_2_gib_of_text():
+    """Dictionary, chunks and views: each is small in parts and beyond 32-bit offsets as a whole."""
+    text = "x" * 2**26
+    rows = 33  # 2.06 GiB
+    dictionary = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    views = pa.concat_arrays([pa.array([text], pa.string_view())] * rows)
+    chunks = pa.chunked_array([pa.array([text])] * rows)
+    for values in (dictionary, views, chunks):
+        read = text_column(values)
+        assert (read.texts.rows, len(memoryview(read.texts.data))) == (rows, rows * 2**26)
+        assert read.texts.text(rows - 1) == text
+    assert string_array(read.texts).type == pa.large_string()

@@ -1,6 +1,9 @@
 """The statistics: defined once, merged exactly, identical after JSON and Arrow."""
 
 import json
+import pathlib
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -132,3 +135,9 @@ def test_each_statistic_is_fully_defined():
 
 def test_names_of_whitespace():
     assert [whitespace_name(c) for c in " \t\n\u00a0\u3000"] == ["U+0020", "U+0009", "U+000A", "U+00A0", "U+3000"]
+
+
+def test_the_page_in_the_docs_is_up_to_date():
+    script = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "make_statistics_page.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
