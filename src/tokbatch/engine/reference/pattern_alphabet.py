@@ -1,0 +1,108 @@
+"""The characters that one pattern can tell apart: code points in classes, and texts written in one letter a class.
+
+All sets of a pattern cut the code points into classes whose members the pattern never distinguishes. Text that is not
+ASCII is written with one representative a class before it is matched, so the matcher's sets stay small and no Unicode
+table but the pinned ones plays a part. Positions are the same in both spellings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+
+from tokbatch.spec.regex_syntax import NEWLINE
+from tokbatch.spec.regex_tree import Anchor, Node, Set, children
+from tokbatch.spec.unicode import CodePointSet
+
+_FIRST_REPRESENTATIVE = 0xE000  # in the private use area, so that the written text has two bytes a character
+_TABLE_LIMIT = 100_000
+
+
+class Alphabet:
+    """The classes of a tree's sets."""
+
+    def __init__(self, tree: Node):
+        self._sets = [*dict.fromkeys(_sets_of(tree))]
+        bounds = sorted({0, 0x80, *(bound for members in self._sets for bound in members.bounds)} - {0x110000})
+        signatures = [0] * len(bounds)
+        for bit, members in enumerate(self._sets):
+            for first, last in members.ranges():
+                for index in range(bisect_right(bounds, first) - 1, bisect_right(bounds, last)):
+                    signatures[index] |= 1 << bit
+        numbers: dict[int, int] = {}
+        self._bounds = bounds
+        self._classes = [numbers.setdefault(signature, len(numbers)) for signature in signatures]
+        self.size = len(numbers)
+        self._members = {
+            members: frozenset(number for signature, number in numbers.items() if signature >> bit & 1)
+            for bit, members in enumerate(self._sets)
+        }
+
+    def class_of(self, code_point: int) -> int:
+        """Give the number of a code point's class."""
+        return self._classes[bisect_right(self._bounds, code_point) - 1]
+
+    def classes_in(self, members: CodePointSet) -> frozenset[int]:
+        """Give the classes that one of the tree's sets consists of."""
+        return self._members[members]
+
+    def written(self, text: str) -> str:
+        """Write a text in ASCII and representatives."""
+        if text.isascii():
+            return text
+        if len(self._representatives) > _TABLE_LIMIT:
+            self._representatives.clear()
+        return text.translate(self._representatives)
+
+    def numbered(self, text: str) -> list[int]:
+        """Write a text as the numbers of its classes."""
+        table = self._numbers
+        return [table[character] for character in text]
+
+    def source(self, members: CodePointSet) -> str:
+        """Write one of the tree's sets as a character class of `re`, for texts that are `written`."""
+        ranges = [(first, min(last, 0x7F)) for first, last in members.ranges() if first < 0x80]
+        ranges += [(_FIRST_REPRESENTATIVE + number,) * 2 for number in sorted(self.classes_in(members))]
+        if not ranges:
+            return r"[^\U00000000-\U0010ffff]"
+        written = "".join(
+            rf"\U{first:08x}" if first == last else rf"\U{first:08x}-\U{last:08x}" for first, last in ranges
+        )
+        return f"[{written}]"
+
+    @cached_property
+    def _representatives(self) -> _Representatives:
+        return _Representatives(self)
+
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        return _Numbers(self)
+
+
+class _Representatives(dict[int, int]):
+    """For `str.translate`; filled as characters come."""
+
+    def __init__(self, alphabet: Alphabet):
+        super().__init__((code, code) for code in range(0x80))
+        self._alphabet = alphabet
+
+    def __missing__(self, code_point: int) -> int:
+        value = self[code_point] = _FIRST_REPRESENTATIVE + self._alphabet.class_of(code_point)
+        return value
+
+
+class _Numbers(dict[str, int]):
+    def __init__(self, alphabet: Alphabet):
+        super().__init__()
+        self._alphabet = alphabet
+
+    def __missing__(self, character: str) -> int:
+        value = self[character] = self._alphabet.class_of(ord(character))
+        return value
+
+
+def _sets_of(node: Node) -> list[CodePointSet]:
+    found = [node.members] if isinstance(node, Set) else []
+    if isinstance(node, Anchor):
+        found = [NEWLINE if node.word is None else node.word]
+    return [*found, *(members for child in children(node) for members in _sets_of(child))]
