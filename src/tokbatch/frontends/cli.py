@@ -18,7 +18,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tokbatch._version import __version__
-from tokbatch.errors import ConfigError, TokbatchError
+from tokbatch.errors import ConfigError, SpecError, TokbatchError
 
 app = typer.Typer(
     add_completion=False,
@@ -286,9 +286,13 @@ def _load(tokenizer: str, engine: str) -> Any:
 
     if engine not in ("auto", "native", "reference"):
         raise ConfigError(f'expected auto, native or reference, got "{engine}"', where="--engine")
-    if os.path.exists(tokenizer) or tokenizer.endswith((".json", ".json.gz")):
-        return Tokenizer.from_file(tokenizer, engine)
-    return Tokenizer.from_pretrained(tokenizer, engine=engine)
+    try:
+        if os.path.exists(tokenizer) or tokenizer.endswith((".json", ".json.gz")):
+            return Tokenizer.from_file(tokenizer, engine)
+        return Tokenizer.from_pretrained(tokenizer, engine=engine)
+    except SpecError as error:
+        error.where = f"{tokenizer}: {error.where}" if error.where else tokenizer
+        raise
 
 
 def _shown(path: Path) -> str:

@@ -6,6 +6,7 @@ how the run went stands under "run" in the manifest.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -116,8 +117,7 @@ def _manifest(job: Job, records: Sequence[Mapping[str, Any]], run: dict[str, Any
         "tokenizer": {**source, "sha256": job.identity["tokenizer_sha256"], "vocab_size": job.tokenizer.vocab_size},
         "config": job.config.to_table(),
         "inputs": [
-            {"name": f.input.name, "path": f.input.path, "rows": f.rows, "bytes": f.size, "sha256": f.digest}
-            for f in job.inputs
+            {**dataclasses.asdict(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs
         ],
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
         "parts": [record["part"] for record in records],

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tokbatch._version import __version__
 from tokbatch.batch.transform import Transform, TransformOptions
-from tokbatch.errors import ConfigError, InputError, TokbatchError
+from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
 from tokbatch.job.parquet_output import part_schema
@@ -123,12 +123,14 @@ def prepare_job(config: JobConfig) -> Job:
 def load_tokenizer(config: JobConfig) -> Tokenizer:
     """Load the tokenizer of a config, with the config's truncation."""
     asked = config.tokenizer
-    if asked.file is not None:
-        tokenizer = Tokenizer.from_file(config.resolve(asked.file), asked.engine, asked.encode_special_tokens)
-    else:
-        tokenizer = Tokenizer.from_pretrained(
-            asked.name or "", asked.revision, asked.engine, asked.encode_special_tokens
-        )
+    place = config.resolve(asked.file) if asked.file is not None else asked.name or ""
+    try:
+        if asked.file is not None:
+            tokenizer = Tokenizer.from_file(place, asked.engine, asked.encode_special_tokens)
+        else:
+            tokenizer = Tokenizer.from_pretrained(place, asked.revision, asked.engine, asked.encode_special_tokens)
+    except SpecError as error:
+        raise located(error, place) from None
     if isinstance(asked.truncation, TruncationConfig):
         cut = asked.truncation
         return tokenizer.with_options(truncation=Truncation(cut.max_length, cut.stride, direction=cut.direction))

@@ -56,8 +56,15 @@ def open_source(source: Input) -> Source:
     return ParquetSource(source)
 
 
-# A worker mostly gets one shard after another of the same input; a dataset of thousands of files takes long to open.
-open_source_again = lru_cache(maxsize=2)(open_source)
+def open_source_again(source: Input) -> Source:
+    """Open an input of which shard after shard is read: a dataset of thousands of files takes long, so it stays open.
+
+    A file is opened anew each time, and so is never read by a footer that is no longer its own.
+    """
+    return open_dataset_once(source) if source.kind == "dataset" else open_source(source)
+
+
+open_dataset_once = lru_cache(maxsize=2)(open_source)
 
 
 def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]:

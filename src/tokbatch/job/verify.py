@@ -22,11 +22,11 @@ from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import TokbatchError
 from tokbatch.job.config import JobConfig, read_config
-from tokbatch.job.inputs import Input, list_inputs
+from tokbatch.job.inputs import Input
 from tokbatch.job.manifest import read_manifest, read_stats
 from tokbatch.job.prepare import load_tokenizer, transform_options
 from tokbatch.job.schema import fit
-from tokbatch.job.sources import Source, open_source_again
+from tokbatch.job.sources import open_dataset_once, open_source_again
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
 BATCH_BYTES = 8 << 20
@@ -48,6 +48,7 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     Raises `InputError` where there is no finished output; what is wrong with one is in `problems`.
     """
     folder = Path(folder)
+    open_dataset_once.cache_clear()
     manifest = read_manifest(folder)
     found = Verification()
     config = read_config(
@@ -58,7 +59,7 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     rows: dict[str, int] = {entry["name"]: 0 for entry in manifest["inputs"]}
     tokens = dict(rows)
     transform = _transform(config, manifest, found) if sample_rate > 0 else None
-    sources = {source.name: source for source in _inputs(config, found)}
+    inputs = {entry["name"]: entry for entry in manifest["inputs"]}
     for part in manifest["parts"]:
         found.parts += 1
         whole = _check_part(folder, part, config.output.id_column, found)
@@ -66,8 +67,8 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
             found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[part['input']]} expected")
         rows[part["input"]] = part["first_row"] + part["rows"]
         tokens[part["input"]] += part["tokens"]
-        if whole and transform is not None and part["input"] in sources:
-            _check_rows(folder, part, transform, sources[part["input"]], manifest, sample_rate, found)
+        if whole and transform is not None:
+            _check_rows(folder, part, inputs[part["input"]], transform, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
     known = {part["path"] for part in manifest["parts"]}
     found.problems += [
@@ -89,14 +90,6 @@ def _transform(config: JobConfig, manifest: Mapping[str, Any], found: Verificati
         return None
     options = dataclasses.replace(transform_options(config), round_trip="off", crosscheck=0.0)
     return Transform(options, tokenizer)
-
-
-def _inputs(config: JobConfig, found: Verification) -> list[Input]:
-    try:
-        return list_inputs(config).inputs
-    except TokbatchError as error:
-        found.problems.append(f"inputs: {error.where}: {error.message}")
-        return []
 
 
 def _check_part(folder: Path, part: Mapping[str, Any], id_column: str, found: Verification) -> bool:
@@ -127,17 +120,16 @@ def _check_part(folder: Path, part: Mapping[str, Any], id_column: str, found: Ve
 def _check_rows(
     folder: Path,
     part: Mapping[str, Any],
+    entry: Mapping[str, Any],
     transform: Transform,
-    source: Input,
-    manifest: Mapping[str, Any],
     sample_rate: float,
     found: Verification,
 ) -> None:
-    """Make a sample of a part's rows anew and compare."""
-    expected = next(entry["sha256"] for entry in manifest["inputs"] if entry["name"] == source.name)
+    """Make a sample of a part's rows anew from its input (`entry` of the manifest) and compare."""
+    source = Input(**{field.name: entry[field.name] for field in dataclasses.fields(Input)})
     try:
-        opened: Source = open_source_again(source)
-        if opened.digest != expected:
+        opened = open_source_again(source)
+        if opened.digest != entry["sha256"]:
             found.problems.append(f"{source.name}: the input has changed since the job read it")
             return
         reader = _Rows(folder / part["path"])

@@ -117,7 +117,6 @@ def make_part(setup: WorkerSetup, storage: Storage, task: Task, progress: Callab
     shard, name = task.shard, task.input.name
     source = open_source_again(task.input)
     if source.digest != task.input_digest:
-        open_source_again.cache_clear()
         raise InputError("the file has changed since the job was planned", where=name)
     columns = setup.transform.input_columns(source.schema)
     stats, row = Stats(), shard.first_row

@@ -1,0 +1,179 @@
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from corpora import write_config, write_corpus
+from tokbatch import Tokenizer, sample
+from tokbatch.frontends.cli import app
+
+TOKENIZER = str(sample.tokenizer_path())
+
+
+def tokbatch(*arguments, expect=0, stdin=None):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+    assert result.exit_code == expect, (result.stdout, result.stderr, result.exception)
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    write_corpus(folder, "a.parquet", 70)
+    config = write_config(folder)
+    return folder, config, tokbatch("run", config)
+
+
+def test_run_says_where_on_stdout_and_talks_on_stderr(job):
+    folder, _, result = job
+    assert result.stdout == f"{folder / 'out'}\n"
+    assert "70 documents" in result.stderr
+    assert "stripped" in result.stderr
+
+
+def test_run_twice(job):
+    _, config, _ = job
+    again = tokbatch("run", config, expect=1)
+    assert again.stderr.splitlines() == [
+        f"error: {job[0] / 'out'}: the folder has a job's output already",
+        "hint: go on with it by --resume, or start anew with --overwrite",
+    ]
+    assert "nothing left to do" in tokbatch("run", config, "--resume").stderr
+    tokbatch("run", config, "--resume", "--overwrite", expect=2)
+
+
+def test_verify_and_report(job):
+    folder, _, _ = job
+    verified = tokbatch("verify", folder / "out", "--sample", "1")
+    assert verified.stdout == ""
+    assert "1 parts, 70 rows, 70 made anew: 0 problems" in verified.stderr
+    report = tokbatch("report", folder / "out").stdout
+    assert "<mask>" in report
+    assert "U+3000 IDEOGRAPHIC SPACE" in report
+    content = json.loads(tokbatch("report", folder / "out", "--json").stdout)
+    assert content["total"]["documents"] == 70
+    assert content["files"][0]["file"] == "a.parquet"
+    assert content["engine"] == "reference"
+    (folder / "out/data/extra.parquet").touch()
+    assert tokbatch("verify", folder / "out", expect=1).stdout == "data/extra.parquet: not in the manifest\n"
+    (folder / "out/data/extra.parquet").unlink()
+
+
+def test_plan_writes_nothing(tmp_path):
+    write_corpus(tmp_path, "a.parquet", 70)
+    config = write_config(tmp_path)
+    plan = tokbatch("plan", config, "--set", "run.shard_bytes=500").stdout
+    assert "a.parquet" in plan
+    assert "input_ids: list<element: int32 not null>" in plan
+    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "job.toml"]
+
+
+def test_five_mistakes_are_five_lines(tmp_path):
+    config = write_config(
+        tmp_path, input__txt_column="t", run__workers=-1, output__id_type="int16", check__on_lossy=3, runn__workers=1
+    )
+    result = tokbatch("run", config, expect=2)
+    assert result.stdout == ""
+    assert sorted(result.stderr.splitlines()) == [
+        'check.on_lossy: expected "fail" or "warn", got 3',
+        'input.txt_column: unknown key, did you mean "text_column"?',
+        'output.id_type: expected "int32" or "uint16", got "int16" (did you mean "uint16"?)',
+        "run.workers: -1 is too small, the least is 0",
+        'runn: unknown key, did you mean "run"?',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dotted", "status", "said"),
+    [
+        ({"input__text_column": "txt"}, 1, "there is no column 'txt'"),
+        ({"input__files": ["none.parquet"]}, 1, "none.parquet: no such file"),
+        ({"input__files": ["job.toml"]}, 1, "job.toml: not a Parquet file"),
+        ({"tokenizer__file": "job.toml"}, 1, "job.toml"),
+        ({"tokenizer__file": "none.json"}, 1, "none.json"),
+        ({"tokenizer__append": ["<none>"]}, 2, "tokenizer.append"),
+        ({"input__keep_columns": ["idd"]}, 1, "idd"),
+        ({"output__path": "a.parquet/out"}, 1, "a.parquet/out"),
+        ({"output__id_column": "id"}, 2, "id"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_one_mistake_is_one_clear_line_and_nothing_is_written(tmp_path, dotted, status, said):
+    write_corpus(tmp_path, "a.parquet", 3)
+    result = tokbatch("run", write_config(tmp_path, **dotted), expect=status)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(("hint: ", "1 input", "note: "))]
+    assert len(lines) == 1, lines
+    assert said in lines[0]
+    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "job.toml"]
+
+
+def test_explain_shows_the_token_its_place_and_what_decoding_loses():
+    result = tokbatch("explain", TOKENIZER, "a <mask> b")
+    encoding = Tokenizer.from_file(TOKENIZER).encode("a <mask> b")
+    start, end = encoding.offsets[2]
+    (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("' <mask>'")]
+    assert row[-3:] == [str(encoding.ids[2]), str(start), str(end)]
+    assert "decoded         'a<mask> b'" in result.stdout
+    assert f"ids             {encoding.ids}" in result.stdout
+    assert "round trip      stripped" in result.stdout
+    assert "(1 character absorbed to the left of added tokens)" in result.stdout
+
+
+def test_explain_shows_every_blank_and_reads_stdin():
+    result = tokbatch("explain", TOKENIZER, "-", "--no-special-tokens", stdin="tab\tno-break\u00a0line\n")
+    assert r"'tab\tno-break\xa0line\n'" in result.stdout
+    assert "round trip      exact" in result.stdout
+    assert "<s>" not in result.stdout.split("\n", 1)[1]
+    assert "ids             [0, 2]" in tokbatch("explain", TOKENIZER, "").stdout
+
+
+def test_explain_refuses_an_engine_that_is_none():
+    assert (
+        "expected auto, native or reference" in tokbatch("explain", TOKENIZER, "x", "--engine", "fast", expect=2).stderr
+    )
+
+
+def test_inspect():
+    result = tokbatch("inspect", TOKENIZER)
+    assert "<mask>" in result.stdout
+    assert "BPE" in result.stdout
+
+
+def test_count(tmp_path, monkeypatch):
+    write_corpus(tmp_path, "a.parquet", 20)
+    pq.write_table(pa.table({"meta": [{"body": "a <mask>"}, {"body": None}]}), tmp_path / "b.parquet")
+    tokenizer = Tokenizer.from_file(TOKENIZER)
+    texts = [text for text in pq.read_table(tmp_path / "a.parquet")["text"].to_pylist() if text is not None]
+    tokens = sum(len(tokenizer.encode(text).ids) for text in texts)
+    monkeypatch.chdir(tmp_path)
+    lines = tokbatch("count", TOKENIZER, "a.parquet").stdout.splitlines()
+    assert [line.split() for line in lines] == [["tokens", "documents", "file"], [str(tokens), "20", "a.parquet"]]
+    nested = tokbatch("count", TOKENIZER, tmp_path / "b.parquet", "--column", "meta.body", "--no-special-tokens").stdout
+    assert nested.splitlines()[1].split()[:2] == [
+        str(len(tokenizer.encode("a <mask>", add_special_tokens=False).ids)),
+        "2",
+    ]
+    both = tokbatch("count", TOKENIZER, "a.parquet", tmp_path / "a.parquet", "b.parquet", expect=1)
+    assert "error: b.parquet: --column: there is no column 'text'" in both.stderr
+
+
+def test_help_teaches_with_examples():
+    assert "tokbatch run job.toml" in tokbatch("--help").stdout
+    for command in ("run", "plan", "verify", "report", "inspect", "explain", "count"):
+        assert f"tokbatch {command} " in tokbatch(command, "--help").stdout
+    assert tokbatch("--version").stdout.startswith("tokbatch 0.")
+    assert "No such command" in tokbatch("rnu", expect=2).stderr
+
+
+def test_the_installed_command_and_a_closed_pipe(job):
+    folder, _, _ = job
+    command = [sys.executable, "-m", "tokbatch.frontends.cli", "report", str(folder / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == tokbatch("report", folder / "out").stdout
+    assert done.stderr == ""

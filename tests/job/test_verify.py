@@ -1,0 +1,114 @@
+import json
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpora import write_config, write_corpus
+from tokbatch import sample
+from tokbatch.errors import InputError
+from tokbatch.job import load_config, render_report, run_job, verify_output
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("verify")
+    shutil.copy(sample.tokenizer_path(), folder / "t.json")
+    write_corpus(folder, "a.parquet", 120, row_group=20)
+    write_corpus(folder, "b.parquet", 40)
+    run_job(load_config(write_config(folder, tokenizer__file="t.json", run__shard_bytes=300)))
+    return folder
+
+
+@pytest.fixture
+def output(original, tmp_path):
+    """A finished job in a place of its own, so that the test can break it."""
+    shutil.copytree(original, tmp_path / "job")
+    manifest = tmp_path / "job/out/manifest.json"
+    manifest.write_text(manifest.read_text().replace(str(original), str(tmp_path / "job")))
+    return tmp_path / "job/out"
+
+
+def change(path, function):
+    content = json.loads(path.read_text())
+    function(content)
+    path.write_text(json.dumps(content))
+
+
+def first_part(output):
+    return sorted((output / "data").iterdir())[0]
+
+
+def rewrite_part(output, function):
+    """Change a part and let the manifest agree on its bytes, so that only its content can give it away."""
+    import hashlib
+
+    path = first_part(output)
+    pq.write_table(function(pq.read_table(path)), path)
+
+    def agree(manifest):
+        manifest["parts"][0]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    change(output / "manifest.json", agree)
+
+
+def swap_ids(table):
+    ids = table["input_ids"].to_pylist()
+    row = next(i for i, r in enumerate(ids) if r and len(r) > 3)
+    ids[row][1], ids[row][2] = ids[row][2], ids[row][1]
+    return table.set_column(1, "input_ids", pa.array(ids, table["input_ids"].type))
+
+
+def test_a_good_output(output):
+    found = verify_output(output, 1.0)
+    assert (found.rows, found.sampled_rows, found.problems) == (160, 160, [])
+    assert found.parts > 2
+    some = verify_output(output, 0.3)
+    assert 10 < some.sampled_rows < 100
+    assert some.problems == []
+    assert verify_output(output, 0).sampled_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("breakage", "said"),
+    [
+        (lambda out: first_part(out).unlink(), "No such file"),
+        (lambda out: first_part(out).write_bytes(first_part(out).read_bytes()[:-1]), "its sha256 is"),
+        (lambda out: rewrite_part(out, swap_ids), '"input_ids" is'),
+        (lambda out: rewrite_part(out, lambda t: t.set_column(0, "id", pa.array(range(1, len(t) + 1)))), '"id" is 1'),
+        (lambda out: rewrite_part(out, lambda t: t.slice(1)), "rows, the manifest says"),
+        (lambda out: (out / "data/extra.parquet").write_bytes(b"x"), "data/extra.parquet: not in the manifest"),
+        (lambda out: change(out / "manifest.json", lambda m: m["parts"].pop(1)), "expected"),
+        (lambda out: change(out / "manifest.json", lambda m: m["parts"].pop()), "40 rows, its parts have 0"),
+        (
+            lambda out: change(out / "stats.json", lambda s: s["files"][0].update(tokens=7)),
+            "stats.json: a.parquet: 7 tokens",
+        ),
+        (lambda out: change(out / "stats.json", lambda s: s["total"].update(documents=7)), "the total is not the sum"),
+        (lambda out: write_corpus(out.parent, "a.parquet", 119), "a.parquet: the input has changed"),
+        (lambda out: (out.parent / "b.parquet").unlink(), "b.parquet: cannot be read: No such file"),
+        (lambda out: (out.parent / "t.json").write_text("{}"), "the tokenizer cannot be loaded"),
+        (
+            lambda out: change(out.parent / "t.json", lambda t: t["added_tokens"][-1].update(lstrip=False)),
+            "the tokenizer is not the one that the job had",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_found(output, breakage, said):
+    breakage(output)
+    found = verify_output(output, 1.0)
+    assert any(said in problem for problem in found.problems), found.problems
+
+
+def test_an_unfinished_output(output):
+    (output / "manifest.json").unlink()
+    for function in (verify_output, render_report):
+        with pytest.raises(InputError, match="the job is not finished"):
+            function(output)
+    with pytest.raises(InputError, match=r"no manifest\.json there\nhint"):
+        verify_output(output.parent)
+    (output / "manifest.json").write_text('{"format": 99}')
+    with pytest.raises(InputError, match="not a manifest"):
+        verify_output(output)
