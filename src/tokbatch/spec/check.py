@@ -1,7 +1,7 @@
 """What only the whole of a section, or of the file, can show: broken merges, and settings that are refused by name.
 
-Not here: what needs a normalizer at work (added tokens that normalize to nothing, or to the same text, which the
-oracle refuses too). The engines find that when they are built.
+Not here: what needs a normalizer at work, such as an added token that normalizes to nothing. The engines find that
+when they are built.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tokbatch.errors import SpecError
-from tokbatch.spec.json_text import Members
+from tokbatch.spec.json_text import Members, member
 from tokbatch.spec.refusals import refuse
 
 T = TypeVar("T")
@@ -155,5 +155,5 @@ def take_fields(
             raise SpecError(f"the field `{name}` is missing", where=where)
         else:
             taken[name] = default
-    ignored.extend(f"{where}.{key}" for key in value if key not in fields and key != "type")
+    ignored.extend(member(where, key) for key in value if key not in fields and key != "type")
     return taken

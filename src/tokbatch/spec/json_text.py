@@ -29,6 +29,7 @@ SMALLEST_I64 = -(2**63)
 POWERS_OF_TEN = tuple(float(f"1e{exponent}") for exponent in range(309))
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_NAME = re.compile(r"[A-Za-z_]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -53,6 +54,11 @@ class OutOfRange(float):
 def pairs_of(value: dict[str, Any]) -> list[tuple[str, Any]]:
     """Give the members of an object as the file has them, repeated ones included."""
     return value.pairs if isinstance(value, Members) else list(value.items())
+
+
+def member(where: str, key: str) -> str:
+    """Give the path of an object's member: `where.key`, or `where["key"]` for a key that is no plain name."""
+    return f"{where}.{key}" if _NAME.fullmatch(key) else f"{where}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def parse_float(text: str) -> float:
@@ -152,9 +158,9 @@ def _refuse_what_python_lets_pass(root: Any, look_for_surrogates: bool) -> None:
                 for key, item in pairs_of(value):
                     kind = type(item)
                     if kind is dict or kind is list or kind is Members:
-                        below.append((f"{where}.{key}", item))
+                        below.append((member(where, key), item))
                     elif kind is OutOfRange or look_for_surrogates:
-                        _refuse_leaf(f"{where}.{key}", item)
+                        _refuse_leaf(member(where, key), item)
                     if look_for_surrogates:
                         _refuse_leaf(where, key)
             elif isinstance(value, list):

@@ -34,7 +34,7 @@ from tokbatch.spec.fields import (
     usize,
     wrong,
 )
-from tokbatch.spec.json_text import Members, pairs_of, parse_json
+from tokbatch.spec.json_text import Members, member, pairs_of, parse_json
 from tokbatch.spec.read_components import (
     DECODERS,
     NORMALIZERS,
@@ -102,7 +102,7 @@ def _read_file(raw: bytes, encode_special_tokens: bool) -> TokenizerSpec:
     components = ComponentReader()
     sections: dict[str, Any] = {}
     for key, value in pairs_of(members):
-        where = f"$.{key}"
+        where = member("$", key)
         if key == "version":
             if text(value, where) != "1.0":
                 raise SpecError(f"unknown version {show(value)}", where=where, hint='only "1.0" is known')

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from tokbatch.spec.fields import (
     REQUIRED,
     Fields,
     OracleCrash,
+    Taker,
     an_object,
     array,
     boolean,
@@ -39,10 +41,17 @@ from tokbatch.spec.fields import (
     usize,
     wrong,
 )
-from tokbatch.spec.json_text import Members, pairs_of
+from tokbatch.spec.json_text import Members, member, pairs_of
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.refusals import refuse
 from tokbatch.spec.regex_syntax import parse as parse_regex
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """Stands in a table for a taker that needs the reader: it reads components, or finds keys that are ignored."""
+
+    build: Callable[[ComponentReader, Section], Taker[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,7 @@ class Form:
 
     of: type[msgspec.Struct]
     checks_type: bool
-    fields: Fields
+    fields: dict[str, tuple[Any, Any]]
 
     @property
     def name(self) -> str:
@@ -119,16 +128,13 @@ class ComponentReader:
 
     def _read_form(self, section: Section, form: Form, members: dict[str, Any], where: str) -> Any:
         fields = {
-            name: (self._items(section) if taker is _nested else taker, default)
+            name: (taker.build(self, section) if isinstance(taker, Inner) else taker, default)
             for name, (taker, default) in form.fields.items()
         }
         taken = take_fields(members, fields, where, self.ignored, section.refuse_repeated)
         if form.of in (pre_tokenizers.Metaspace, decoders.Metaspace):
             _settle_prepend_scheme(taken, where)
         return form.of(**taken)
-
-    def _items(self, section: Section) -> Any:
-        return array(lambda value, where: self.read(section, value, where))
 
 
 def _repeats_type(section: Section, members: dict[str, Any]) -> bool:
@@ -141,10 +147,6 @@ def _settle_prepend_scheme(taken: dict[str, Any], where: str) -> None:
         raise SpecError(f'`add_prefix_space` is false but `prepend_scheme` is "{taken["prepend_scheme"]}"', where=where)
     del taken["str_rep"]
     taken["split"] = taken["split"] is not False
-
-
-def _nested(value: Any, where: str) -> Any:
-    raise AssertionError("replaced by a reader of the section")
 
 
 def pattern(value: Any, where: str) -> Pattern:
@@ -178,37 +180,47 @@ def charsmap(value: Any, where: str) -> bytes:
     return content
 
 
-def _sequence_piece(value: Any, where: str) -> post_processors.SequencePiece:
-    fields: Fields = {"id": (one_of("A", "B"), REQUIRED), "type_id": (u32, REQUIRED)}
-    return post_processors.SequencePiece(**take_fields(an_object(value, where), fields, where, [], True))
+def _components(reader: ComponentReader, section: Section) -> Taker[Any]:
+    return array(lambda value, where: reader.read(section, value, where))
 
 
-def _special_token_piece(value: Any, where: str) -> post_processors.SpecialTokenPiece:
-    fields: Fields = {"id": (text, REQUIRED), "type_id": (u32, REQUIRED)}
-    return post_processors.SpecialTokenPiece(**take_fields(an_object(value, where), fields, where, [], True))
+_SEQUENCE_PIECE: Fields = {"id": (one_of("A", "B"), REQUIRED), "type_id": (u32, REQUIRED)}
+_SPECIAL_TOKEN_PIECE: Fields = {"id": (text, REQUIRED), "type_id": (u32, REQUIRED)}
+_TEMPLATE_TOKEN: Fields = {"id": (text, REQUIRED), "ids": (array(u32), REQUIRED), "tokens": (array(text), REQUIRED)}
 
 
-def template_piece(value: Any, where: str) -> post_processors.TemplatePiece:
-    """Take `{"Sequence": {...}}` or `{"SpecialToken": {...}}`."""
-    if isinstance(value, dict) and len(pairs_of(value)) == 1:
-        ((kind, content),) = value.items()
-        if kind == "Sequence":
-            return _sequence_piece(content, f"{where}.Sequence")
-        if kind == "SpecialToken":
-            return _special_token_piece(content, f"{where}.SpecialToken")
-    raise wrong(value, 'an object with "Sequence" or "SpecialToken"', where)
+def _template(reader: ComponentReader, section: Section) -> Taker[Any]:
+    """Build the taker of an array of `{"Sequence": {...}}` and `{"SpecialToken": {...}}`."""
+
+    def take(value: Any, where: str) -> post_processors.TemplatePiece:
+        if isinstance(value, dict) and len(pairs_of(value)) == 1:
+            ((kind, content),) = value.items()
+            place = f"{where}.{kind}"
+            if kind == "Sequence":
+                taken = take_fields(an_object(content, place), _SEQUENCE_PIECE, place, reader.ignored, True)
+                return post_processors.SequencePiece(**taken)
+            if kind == "SpecialToken":
+                taken = take_fields(an_object(content, place), _SPECIAL_TOKEN_PIECE, place, reader.ignored, True)
+                return post_processors.SpecialTokenPiece(**taken)
+        raise wrong(value, 'an object with "Sequence" or "SpecialToken"', where)
+
+    return array(take)
 
 
-def template_tokens(value: Any, where: str) -> dict[str, post_processors.TemplateToken]:
-    """Take the special tokens of a template. Where a key is repeated the last one counts, but all must be valid."""
-    if not isinstance(value, dict):
-        raise wrong(value, "an object", where)
-    fields: Fields = {"id": (text, REQUIRED), "ids": (array(u32), REQUIRED), "tokens": (array(text), REQUIRED)}
-    taken = {}
-    for key, item in pairs_of(value):
-        place = f"{where}[{show(key)}]"
-        taken[key] = post_processors.TemplateToken(**take_fields(an_object(item, place), fields, place, [], True))
-    return taken
+def _template_tokens(reader: ComponentReader, section: Section) -> Taker[Any]:
+    """Build the taker of a template's special tokens. Of a repeated key the last counts, but all must be valid."""
+
+    def take(value: Any, where: str) -> dict[str, post_processors.TemplateToken]:
+        if not isinstance(value, dict):
+            raise wrong(value, "an object", where)
+        tokens = {}
+        for key, item in pairs_of(value):
+            place = member(where, key)
+            taken = take_fields(an_object(item, place), _TEMPLATE_TOKEN, place, reader.ignored, True)
+            tokens[key] = post_processors.TemplateToken(**taken)
+        return tokens
+
+    return take
 
 
 _behavior = one_of("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -243,7 +255,7 @@ _normalizer_forms = (
     Form(normalizers.NFD, True, {}),
     Form(normalizers.NFKC, True, {}),
     Form(normalizers.NFKD, True, {}),
-    Form(normalizers.Sequence, False, {"normalizers": (_nested, REQUIRED)}),
+    Form(normalizers.Sequence, False, {"normalizers": (Inner(_components), REQUIRED)}),
     Form(normalizers.Lowercase, True, {}),
     Form(normalizers.Nmt, True, {}),
     Form(normalizers.Precompiled, False, {"precompiled_charsmap": (charsmap, REQUIRED)}),
@@ -263,7 +275,7 @@ _pre_tokenizer_forms = (
     Form(pre_tokenizers.CharDelimiterSplit, True, {"delimiter": (character, REQUIRED)}),
     Form(pre_tokenizers.Metaspace, True, _metaspace),
     Form(pre_tokenizers.Whitespace, True, {}),
-    Form(pre_tokenizers.Sequence, True, {"pretokenizers": (_nested, REQUIRED)}),
+    Form(pre_tokenizers.Sequence, True, {"pretokenizers": (Inner(_components), REQUIRED)}),
     Form(
         pre_tokenizers.Split,
         True,
@@ -296,12 +308,12 @@ POST_PROCESSORS = Section(
             post_processors.TemplateProcessing,
             False,
             {
-                "single": (array(template_piece), REQUIRED),
-                "pair": (array(template_piece), REQUIRED),
-                "special_tokens": (template_tokens, REQUIRED),
+                "single": (Inner(_template), REQUIRED),
+                "pair": (Inner(_template), REQUIRED),
+                "special_tokens": (Inner(_template_tokens), REQUIRED),
             },
         ),
-        Form(post_processors.Sequence, True, {"processors": (_nested, REQUIRED)}),
+        Form(post_processors.Sequence, True, {"processors": (Inner(_components), REQUIRED)}),
     ),
     {},
     refuse_repeated=True,
@@ -317,7 +329,7 @@ _decoder_forms = (
         False,
         {"pad_token": (text, REQUIRED), "word_delimiter_token": (text, REQUIRED), "cleanup": (boolean, REQUIRED)},
     ),
-    Form(decoders.Sequence, True, {"decoders": (_nested, REQUIRED)}),
+    Form(decoders.Sequence, True, {"decoders": (Inner(_components), REQUIRED)}),
     Form(decoders.Replace, False, _replace),
     Form(decoders.Fuse, True, {}),
     Form(

@@ -27,7 +27,7 @@ from tokbatch.spec.fields import (
     usize,
     wrong,
 )
-from tokbatch.spec.json_text import Members
+from tokbatch.spec.json_text import Members, member
 from tokbatch.spec.refusals import refuse
 
 
@@ -139,7 +139,7 @@ def _token_ids(value: Any, where: str) -> dict[str, int]:
         raise SpecError("an array where an object of tokens and ids belongs", where=where)
     if not isinstance(value, dict):
         raise wrong(value, "an object of tokens and ids", where)
-    return {token: u32(token_id, f"{where}[{show(token)}]") for token, token_id in value.items()}
+    return {token: u32(token_id, member(where, token)) for token, token_id in value.items()}
 
 
 def _scored_tokens(value: Any, where: str) -> list[tuple[str, float]]:
