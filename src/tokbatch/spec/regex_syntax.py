@@ -431,7 +431,12 @@ class _Parser:
                 return draft
 
     def check_look(self, look: Look) -> None:
-        r"""Refuse a look-behind that is too long, and `\K` in any look-around."""
+        r"""Refuse a look-behind that is too long, and `\K` in any look-around.
+
+        In a look-behind Oniguruma steps back by the wrong length over `\R`, and gives odd answers to atomic groups.
+        """
+        if look.behind and any(isinstance(node, Atomic) for node in _descendants(look.body)):
+            self.scanner.unsupported("\\R, a possessive quantifier or an atomic group in a look-behind")
         if any(isinstance(node, Keep) for node in _descendants(look.body)):
             self.scanner.unsupported("\\K in a look-around")
         longest = maximum_length(look.body)

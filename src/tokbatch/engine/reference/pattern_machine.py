@@ -235,7 +235,7 @@ class _Run:
         return self.memories.setdefault(program, _Memory())
 
     def run(self, program: Program, memory: _Memory, start: int, target: int | None) -> tuple[int | None, int | None]:
-        r"""Run a program from a position; give the end of its match (None: there is none) and the place of its last `\K`.
+        r"""Run a program from a position; give the end of its match (None: no match) and the place of its last `\K`.
 
         With a `target` only a match that ends there counts.
         """
