@@ -1,0 +1,479 @@
+//! BPE: from a pretoken to symbols, and from symbols to ids by merging (`merges.rs`).
+//!
+//! The meaning stands in `engine/reference/models/bpe.py`. A pretoken comes in one of three forms (`Input`), so that texts
+//! need not be rewritten before the model sees them: as it is; as raw bytes that stand for the byte alphabet; or with
+//! spaces that stand for a mark.
+
+use super::merges::{LongRow, Merges, NO_RANK, SHORT};
+use super::vocabulary::Vocabulary;
+use super::{PretokenModel, Token};
+use crate::byte_alphabet;
+use crate::error::{Error, Result};
+use crate::hash::FastMap;
+use crate::spec;
+
+/// No id.
+const NO_ID: u32 = u32::MAX;
+
+/// In which form pretokens come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// As the pre-tokenizer made them.
+    Text,
+    /// As bytes, which the pre-tokenizer's ByteLevel would write in the byte alphabet.
+    ByteAlphabet,
+    /// With spaces, which a normalizer or Metaspace would write as this mark.
+    Spaces(char),
+}
+
+/// A BPE model for one form of pretokens.
+pub struct Bpe {
+    /// The vocabulary.
+    pub vocabulary: Vocabulary,
+    input: Input,
+    merges: Merges,
+    merges_happen: bool,
+    is_odd: bool,
+    /// With `ignore_merges`: the entries in the form in which pretokens come.
+    whole: Option<Vocabulary>,
+    bytes: Option<ByteSymbols>,
+    characters: CharacterSymbols,
+    unk: Option<(String, Option<u32>)>,
+    fuse_unk: bool,
+    byte_ids: Option<Box<[u32; 256]>>,
+}
+
+/// The symbols of bytes, where each byte has one.
+struct ByteSymbols {
+    ids: Box<[u32; 256]>,
+    /// The rank of each pair of bytes.
+    ranks: Vec<u32>,
+}
+
+/// The symbols of characters: at the start or later, at the end or before it.
+struct CharacterSymbols {
+    prefix: String,
+    suffix: String,
+    /// Index: 1 later + 2 at the end. One table where there is neither prefix nor suffix.
+    tables: Vec<CharacterTable>,
+    /// The rank of each pair of ASCII characters, where there is neither.
+    ranks: Vec<u32>,
+}
+
+/// From characters to ids in two steps.
+struct CharacterTable {
+    pages: Vec<u16>,
+    ids: Vec<u32>,
+}
+
+impl CharacterTable {
+    fn new(entries: &[(char, u32)]) -> CharacterTable {
+        let mut table = CharacterTable { pages: vec![0; 0x11_0000 >> 8], ids: vec![NO_ID; 256] };
+        for &(character, id) in entries {
+            let code = character as usize;
+            if table.pages[code >> 8] == 0 {
+                table.pages[code >> 8] = (table.ids.len() >> 8) as u16;
+                table.ids.resize(table.ids.len() + 256, NO_ID);
+            }
+            table.ids[(table.pages[code >> 8] as usize) << 8 | (code & 255)] = id;
+        }
+        table
+    }
+
+    #[inline]
+    fn id(&self, character: char) -> u32 {
+        let code = character as usize;
+        self.ids[(self.pages[code >> 8] as usize) << 8 | (code & 255)]
+    }
+}
+
+/// What one thread needs to encode pretokens.
+#[derive(Default)]
+pub struct Scratch {
+    row: LongRow,
+    symbols: Vec<u32>,
+    lengths: Vec<u32>,
+    text: String,
+}
+
+impl Bpe {
+    /// Build the model of a spec for pretokens in this form.
+    pub fn build(model: &spec::Bpe, input: Input) -> Result<Bpe> {
+        let dropout = model.dropout.unwrap_or(0.0) as f32;
+        if dropout != 0.0 && dropout != 1.0 {
+            let message = format!("dropout {} makes ids random", model.dropout.unwrap_or(0.0));
+            return Err(Error::new(crate::error::Class::Unsupported, message).at("$.model.dropout"));
+        }
+        let merges_happen = dropout == 0.0;
+        let vocabulary = Vocabulary::new(model.vocab.0.iter().map(|&(token, id)| (token.as_bytes(), id)));
+        let prefix = model.continuing_subword_prefix.unwrap_or("");
+        let suffix = model.end_of_word_suffix.unwrap_or("");
+        let merges = resolved_merges(&vocabulary, &model.merges, prefix.len())?;
+        let has_empty_side = model.merges.iter().any(|(left, right)| left.is_empty() || right.is_empty());
+        let byte_ids = model.byte_fallback.then(|| {
+            let id = |byte: usize| vocabulary.id(format!("<0x{byte:02X}>").as_bytes()).unwrap_or(NO_ID);
+            Box::new(std::array::from_fn(id))
+        });
+        let mut bpe = Bpe {
+            input,
+            merges_happen,
+            is_odd: !prefix.is_empty() || vocabulary.shares_ids() || has_empty_side,
+            whole: (model.ignore_merges && merges_happen).then(|| whole_pretokens(&vocabulary, input)),
+            bytes: None,
+            characters: CharacterSymbols::new(&vocabulary, prefix, suffix),
+            unk: model.unk_token.map(|unk| (unk.to_owned(), vocabulary.id(unk.as_bytes()))),
+            fuse_unk: model.fuse_unk,
+            byte_ids,
+            merges,
+            vocabulary,
+        };
+        if prefix.is_empty() && suffix.is_empty() {
+            bpe.find_pair_ranks();
+        }
+        Ok(bpe)
+    }
+
+    fn find_pair_ranks(&mut self) {
+        let id_of_ascii = |code: usize| match (self.input, code as u8 as char) {
+            (Input::Spaces(mark), ' ') => self.characters.tables[0].id(mark),
+            (_, character) => self.characters.tables[0].id(character),
+        };
+        let ids: Vec<u32> = (0..128).map(id_of_ascii).collect();
+        self.characters.ranks = self.ranks_of(&ids);
+        if self.input == Input::ByteAlphabet {
+            let id = |byte: usize| self.characters.tables[0].id(byte_alphabet::character_of(byte as u8));
+            let ids: Box<[u32; 256]> = Box::new(std::array::from_fn(id));
+            if !ids.contains(&NO_ID) {
+                self.bytes = Some(ByteSymbols { ranks: self.ranks_of(&ids[..]), ids });
+            }
+        }
+    }
+
+    fn ranks_of(&self, ids: &[u32]) -> Vec<u32> {
+        let rank = |left: u32, right: u32| match (left, right) {
+            (NO_ID, _) | (_, NO_ID) => NO_RANK,
+            _ if !self.merges_happen => NO_RANK,
+            _ => self.merges.rank(left, right),
+        };
+        ids.iter().flat_map(|&left| ids.iter().map(move |&right| rank(left, right))).collect()
+    }
+
+    /// The id of the unknown token, where the vocabulary has it.
+    pub fn unk_id(&self) -> Option<u32> {
+        self.unk.as_ref().and_then(|unk| unk.1)
+    }
+
+    /// The ids of `<0x00>` to `<0xFF>`, those that there are, where the model falls back to bytes.
+    pub fn byte_token_ids(&self) -> Vec<u32> {
+        self.byte_ids.iter().flat_map(|ids| ids.iter().copied().filter(|&id| id != NO_ID)).collect()
+    }
+
+    /// Whether every character can be spelled by the vocabulary or by bytes, whatever stands around it, so that no
+    /// unknown token is ever waiting.
+    pub fn spells_everything(&self) -> bool {
+        self.byte_ids.as_ref().is_some_and(|ids| !ids.contains(&NO_ID))
+    }
+
+    /// The merges.
+    pub fn merges(&self) -> &Merges {
+        &self.merges
+    }
+
+    /// Whether symbols depend on their place in a pretoken, or merges on more than their two sides.
+    pub fn depends_on_place(&self) -> bool {
+        self.is_odd || !self.characters.prefix.is_empty() || !self.characters.suffix.is_empty()
+    }
+
+    /// The id of a character by itself.
+    pub fn character_id(&self, character: char) -> Option<u32> {
+        let id = self.characters.tables[0].id(character);
+        (id != NO_ID).then_some(id)
+    }
+
+    /// The tokens of a pretoken with their places, as the reference engine's `tokenize`. The pretoken is text, whatever
+    /// `Input` says of the column road.
+    pub fn tokenize(&self, pretoken: &str, scratch: &mut Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        if self.whole.is_some() {
+            if let Some(id) = self.vocabulary.id(pretoken.as_bytes()) {
+                tokens.push(Token { id, start: 0, end: pretoken.len() });
+                return Ok(());
+            }
+        }
+        let mut symbols = std::mem::take(&mut scratch.symbols);
+        let mut lengths = std::mem::take(&mut scratch.lengths);
+        symbols.clear();
+        lengths.clear();
+        self.symbols(pretoken.chars(), &mut symbols, Some(&mut lengths))?;
+        if self.merges_happen {
+            self.merges.merge_long(&mut symbols, &mut scratch.row);
+        }
+        let mut place = 0;
+        let first = tokens.len();
+        for (index, (&id, &length)) in symbols.iter().zip(&lengths).enumerate() {
+            if !self.merges_happen || scratch.row.is_first(index) {
+                tokens.push(Token { id, start: place, end: place });
+            }
+            place += length as usize;
+            if let Some(token) = tokens[first..].last_mut() {
+                token.end = place;
+            }
+        }
+        scratch.symbols = symbols;
+        scratch.lengths = lengths;
+        Ok(())
+    }
+
+    fn encode_bytes(&self, bytes: &ByteSymbols, pretoken: &[u8], scratch: &mut Scratch, ids: &mut Vec<u32>) {
+        let length = pretoken.len();
+        if length > SHORT || self.is_odd {
+            scratch.symbols.clear();
+            scratch.symbols.extend(pretoken.iter().map(|&byte| bytes.ids[byte as usize]));
+            return self.merge_symbols(scratch, ids);
+        }
+        if length == 0 {
+            return;
+        }
+        let mut row = [0u32; SHORT];
+        let mut ranks = [NO_RANK; SHORT];
+        for (symbol, &byte) in row.iter_mut().zip(pretoken) {
+            *symbol = bytes.ids[byte as usize];
+        }
+        for (rank, pair) in ranks.iter_mut().zip(pretoken.windows(2)) {
+            *rank = bytes.ranks[pair[0] as usize * 256 + pair[1] as usize];
+        }
+        self.merges.merge_short(&mut row, &ranks, length, ids);
+    }
+
+    fn merge_symbols(&self, scratch: &mut Scratch, ids: &mut Vec<u32>) {
+        let symbols = &mut scratch.symbols;
+        if !self.merges_happen {
+            ids.extend_from_slice(symbols);
+        } else if symbols.len() > SHORT || self.is_odd {
+            self.merges.merge_long(symbols, &mut scratch.row);
+            ids.extend(symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place)).map(|(_, &id)| id));
+        } else if !symbols.is_empty() {
+            let mut row = [0u32; SHORT];
+            row[..symbols.len()].copy_from_slice(symbols);
+            let mut ranks = [NO_RANK; SHORT];
+            for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
+                *rank = self.merges.rank(pair[0], pair[1]);
+            }
+            self.merges.merge_short(&mut row, &ranks, symbols.len(), ids);
+        }
+    }
+
+    /// Give the ids of a short pretoken of known characters with neither prefix nor suffix; false: it is not one.
+    fn encode_known(&self, text: &str, mark: Option<char>, ids: &mut Vec<u32>) -> bool {
+        if self.characters.ranks.is_empty() || self.is_odd {
+            return false;
+        }
+        let table = &self.characters.tables[0];
+        let mut row = [0u32; SHORT];
+        let mut codes = [128u8; SHORT];
+        let mut length = 0;
+        for character in text.chars() {
+            let (symbol, code) = match (character, mark) {
+                (' ', Some(mark)) => (table.id(mark), 32),
+                (_, Some(mark)) if mark == character => (table.id(mark), 32),
+                _ => (table.id(character), (character as u32).min(128) as u8),
+            };
+            if length == SHORT || symbol == NO_ID {
+                return false;
+            }
+            row[length] = symbol;
+            codes[length] = code;
+            length += 1;
+        }
+        if length == 0 {
+            return true;
+        }
+        let mut ranks = [NO_RANK; SHORT];
+        for place in 0..length - 1 {
+            let (left, right) = (codes[place] as usize, codes[place + 1] as usize);
+            ranks[place] = if left < 128 && right < 128 {
+                self.characters.ranks[left * 128 + right]
+            } else if self.merges_happen {
+                self.merges.rank(row[place], row[place + 1])
+            } else {
+                NO_RANK
+            };
+        }
+        self.merges.merge_short(&mut row, &ranks, length, ids);
+        true
+    }
+
+    /// Append the symbols of a pretoken, and their lengths in bytes where they are wanted.
+    ///
+    /// An unknown token waits until the next character that is in the vocabulary, or the end. A character that falls back
+    /// to bytes does not call for it: its bytes overtake it.
+    fn symbols(
+        &self,
+        characters: impl Iterator<Item = char> + Clone,
+        symbols: &mut Vec<u32>,
+        mut lengths: Option<&mut Vec<u32>>,
+    ) -> Result<()> {
+        let mut push = |symbols: &mut Vec<u32>, id: u32, length: usize| {
+            symbols.push(id);
+            if let Some(lengths) = lengths.as_deref_mut() {
+                lengths.push(length as u32);
+            }
+        };
+        let affixed = !self.characters.prefix.is_empty() || !self.characters.suffix.is_empty();
+        let mut waiting = 0;
+        let mut rest = characters.clone().peekable();
+        let mut is_later = false;
+        while let Some(character) = rest.next() {
+            let is_last = rest.peek().is_none();
+            let table = if affixed { usize::from(is_later) + 2 * usize::from(is_last) } else { 0 };
+            let symbol = self.characters.tables[table].id(character);
+            if symbol == NO_ID {
+                if let Some(ids) = &self.byte_ids {
+                    let mut spelled = String::new();
+                    spelled.push_str(if is_later { &self.characters.prefix } else { "" });
+                    spelled.push(character);
+                    spelled.push_str(if is_last { &self.characters.suffix } else { "" });
+                    if spelled.bytes().all(|byte| ids[byte as usize] != NO_ID) {
+                        spelled.bytes().for_each(|byte| push(symbols, ids[byte as usize], 1));
+                        is_later = true;
+                        continue;
+                    }
+                }
+            }
+            is_later = true;
+            let Some(unk) = &self.unk else {
+                if symbol != NO_ID {
+                    push(symbols, symbol, character.len_utf8());
+                }
+                continue;
+            };
+            let unk = |spelled: String| unk.1.ok_or_else(|| no_unknown_token(&spelled, &unk.0));
+            if waiting > 0 && (symbol != NO_ID || !self.fuse_unk) {
+                push(symbols, unk(character.to_string())?, waiting);
+                waiting = 0;
+            }
+            if symbol != NO_ID {
+                push(symbols, symbol, character.len_utf8());
+            } else {
+                unk(character.to_string())?;
+                waiting += character.len_utf8();
+            }
+        }
+        if waiting > 0 {
+            let (name, id) = self.unk.as_ref().expect("only then something waits");
+            push(symbols, id.ok_or_else(|| no_unknown_token(&characters.collect::<String>(), name))?, waiting);
+        }
+        Ok(())
+    }
+}
+
+fn no_unknown_token(spelled: &str, unk: &str) -> Error {
+    let message = format!("the vocabulary has neither {spelled:?} nor the unknown token {unk:?}");
+    Error::encode(message).at("$.model.unk_token")
+}
+
+impl PretokenModel for Bpe {
+    type Scratch = Scratch;
+
+    fn encode(&self, pretoken: &[u8], scratch: &mut Scratch, ids: &mut Vec<u32>) -> Result<()> {
+        if let Some(whole) = &self.whole {
+            if let Some(id) = whole.id(pretoken) {
+                ids.push(id);
+                return Ok(());
+            }
+        }
+        if let Some(bytes) = &self.bytes {
+            if self.merges_happen {
+                self.encode_bytes(bytes, pretoken, scratch, ids);
+                return Ok(());
+            }
+        }
+        let mut written = std::mem::take(&mut scratch.text);
+        written.clear();
+        let (text, mark) = match self.input {
+            Input::ByteAlphabet => {
+                byte_alphabet::write_into(pretoken, &mut written);
+                (written.as_str(), None)
+            }
+            Input::Text => (utf8(pretoken)?, None),
+            Input::Spaces(mark) => (utf8(pretoken)?, Some(mark)),
+        };
+        if !self.encode_known(text, mark, ids) {
+            scratch.symbols.clear();
+            let mut symbols = std::mem::take(&mut scratch.symbols);
+            let spelled = text.chars().map(|c| if c == ' ' { mark.unwrap_or(' ') } else { c });
+            let result = self.symbols(spelled, &mut symbols, None);
+            scratch.symbols = symbols;
+            result?;
+            self.merge_symbols(scratch, ids);
+        }
+        scratch.text = written;
+        Ok(())
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
+}
+
+impl CharacterSymbols {
+    fn new(vocabulary: &Vocabulary, prefix: &str, suffix: &str) -> CharacterSymbols {
+        let variants: &[(&str, &str)] = match (prefix, suffix) {
+            ("", "") => &[("", "")],
+            _ => &[("", ""), (prefix, ""), ("", suffix), (prefix, suffix)],
+        };
+        let table = |&(before, after): &(&str, &str)| {
+            let character = |token: &[u8]| {
+                let token = std::str::from_utf8(token).ok()?.strip_prefix(before)?.strip_suffix(after)?;
+                let mut characters = token.chars();
+                characters.next().filter(|_| characters.next().is_none())
+            };
+            let entries: Vec<(char, u32)> =
+                vocabulary.iter().filter_map(|(token, id)| Some((character(token)?, id))).collect();
+            CharacterTable::new(&entries)
+        };
+        CharacterSymbols {
+            prefix: prefix.to_owned(),
+            suffix: suffix.to_owned(),
+            tables: variants.iter().map(table).collect(),
+            ranks: vec![],
+        }
+    }
+}
+
+/// The merges as ids. The right side loses as many bytes as the prefix has, whether it begins with it or not.
+fn resolved_merges(vocabulary: &Vocabulary, merges: &[(&str, &str)], prefix: usize) -> Result<Merges> {
+    let mut joined = vec![];
+    let mut resolved = Vec::with_capacity(merges.len());
+    for (rank, (left, right)) in merges.iter().enumerate() {
+        joined.clear();
+        joined.extend_from_slice(left.as_bytes());
+        joined.extend_from_slice(right.as_bytes().get(prefix..).unwrap_or(&[]));
+        let id = |token: &[u8]| {
+            vocabulary.id(token).ok_or_else(|| {
+                let message = format!("the vocabulary has no {:?}", String::from_utf8_lossy(token));
+                Error::new(crate::error::Class::Spec, message).at(format!("$.model.merges[{rank}]"))
+            })
+        };
+        resolved.push((id(left.as_bytes())?, id(right.as_bytes())?, id(&joined)?));
+    }
+    Merges::new(&resolved)
+}
+
+fn whole_pretokens(vocabulary: &Vocabulary, input: Input) -> Vocabulary {
+    let mut unique: FastMap<Vec<u8>, u32> = FastMap::default();
+    for (token, id) in vocabulary.iter() {
+        let Ok(text) = std::str::from_utf8(token) else { continue };
+        match input {
+            Input::Text => drop(unique.insert(token.to_vec(), id)),
+            Input::ByteAlphabet => drop(byte_alphabet::read(text).map(|bytes| unique.insert(bytes, id))),
+            // A mark in the text reads as itself; a space never reads as a space.
+            Input::Spaces(mark) if !text.contains(' ') => {
+                unique.insert(token.to_vec(), id);
+                unique.insert(text.replace(mark, " ").into_bytes(), id);
+            }
+            Input::Spaces(_) => {}
+        }
+    }
+    let entries: Vec<(&[u8], u32)> = unique.iter().map(|(token, &id)| (&token[..], id)).collect();
+    Vocabulary::new(entries.into_iter())
+}

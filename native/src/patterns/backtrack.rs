@@ -1,0 +1,353 @@
+//! A backtracking matcher over the same tree: the meaning of a pattern, spelled out.
+//!
+//! It serves the patterns that have no transducer, and it is what the tests hold the transducer against. A pattern is
+//! compiled into closures' data (`Step`s); matching keeps its own stack, so that a long text does not overflow the
+//! thread's. Repetition of a single set, the bulk of every real pattern, is one step, with one entry on the stack.
+
+use super::tree::{AnchorKind, CodePointSet, Node, Tree};
+
+/// One instruction of the matcher.
+#[derive(Clone, Debug)]
+enum Step {
+    /// One character of a set.
+    Set(usize),
+    /// A set again and again: minimum, maximum, greedy, possessive.
+    Run { set: usize, minimum: u32, maximum: u32, greedy: bool, possessive: bool },
+    /// Try the first, then the second.
+    Split(usize, usize),
+    Jump(usize),
+    /// Run a part of the program by itself; go on after it where it matches (or not).
+    Look { end: usize, negated: bool },
+    /// The same backwards: it has to match from some place before up to here.
+    Behind { end: usize, negated: bool },
+    Atomic { end: usize },
+    Anchor { kind: AnchorKind, word: usize },
+    Keep,
+    /// Remember the place in a slot, and leave a loop whose round was empty.
+    Mark(usize),
+    LeaveIfEmpty { slot: usize, exit: usize },
+    /// The end of the program, or of a part.
+    Accept,
+}
+
+/// A set with a table for ASCII.
+#[derive(Clone, Debug)]
+struct FastSet {
+    ascii: [bool; 128],
+    all: CodePointSet,
+}
+
+impl FastSet {
+    fn contains(&self, character: char) -> bool {
+        match self.ascii.get(character as usize) {
+            Some(&is_in) => is_in,
+            None => self.all.contains(character as u32),
+        }
+    }
+}
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    steps: Vec<Step>,
+    sets: Vec<FastSet>,
+    slots: usize,
+}
+
+#[derive(Clone)]
+enum Choice {
+    /// Go on at this step and place.
+    At(usize, usize),
+    /// A greedy run that may give back down to the first place; it stands at the second.
+    GiveBack { step: usize, least: usize, at: usize },
+    /// A lazy run that may take more: the place, and how often it may.
+    TakeMore { step: usize, set: usize, at: usize, left: u32 },
+    /// The slot had this value.
+    Slot(usize, usize),
+    /// The match was to begin there.
+    Began(usize),
+}
+
+impl Matcher {
+    /// Compile a tree.
+    pub fn build(tree: &Tree) -> Matcher {
+        let sets = tree.sets.iter().map(|set| FastSet {
+            ascii: std::array::from_fn(|code| set.contains(code as u32)),
+            all: set.clone(),
+        });
+        let mut matcher = Matcher { steps: vec![], sets: sets.collect(), slots: 0 };
+        matcher.emit(&tree.root);
+        matcher.steps.push(Step::Accept);
+        matcher
+    }
+
+    fn emit(&mut self, node: &Node) {
+        match node {
+            Node::Set(set) => self.steps.push(Step::Set(*set)),
+            Node::Sequence(nodes) => nodes.iter().for_each(|node| self.emit(node)),
+            Node::Alternation(nodes) => {
+                let mut ends = vec![];
+                for (index, node) in nodes.iter().enumerate() {
+                    if index + 1 == nodes.len() {
+                        self.emit(node);
+                        break;
+                    }
+                    let split = self.hole();
+                    self.emit(node);
+                    ends.push(self.hole());
+                    self.steps[split] = Step::Split(split + 1, self.steps.len());
+                }
+                let here = self.steps.len();
+                ends.into_iter().for_each(|end| self.steps[end] = Step::Jump(here));
+            }
+            Node::Repeat { body, minimum, maximum, greedy } => self.emit_repeat(body, *minimum, *maximum, *greedy),
+            Node::Atomic(body) => match &**body {
+                Node::Repeat { body, minimum, maximum, greedy: true } if matches!(**body, Node::Set(_)) => {
+                    let Node::Set(set) = **body else { unreachable!("matched above") };
+                    let maximum = maximum.unwrap_or(u32::MAX);
+                    self.steps.push(Step::Run { set, minimum: *minimum, maximum, greedy: true, possessive: true });
+                }
+                _ => {
+                    let at = self.hole();
+                    self.emit(body);
+                    self.steps.push(Step::Accept);
+                    self.steps[at] = Step::Atomic { end: self.steps.len() };
+                }
+            },
+            Node::Look { body, behind, negated } => {
+                let at = self.hole();
+                self.emit(body);
+                self.steps.push(Step::Accept);
+                let (end, negated) = (self.steps.len(), *negated);
+                self.steps[at] = if *behind { Step::Behind { end, negated } } else { Step::Look { end, negated } };
+            }
+            Node::Anchor { kind, word } => {
+                self.steps.push(Step::Anchor { kind: *kind, word: word.unwrap_or(usize::MAX) });
+            }
+            Node::Keep(()) => self.steps.push(Step::Keep),
+        }
+    }
+
+    fn hole(&mut self) -> usize {
+        self.steps.push(Step::Accept);
+        self.steps.len() - 1
+    }
+
+    fn emit_repeat(&mut self, body: &Node, minimum: u32, maximum: Option<u32>, greedy: bool) {
+        if let Node::Set(set) = body {
+            let maximum = maximum.unwrap_or(u32::MAX);
+            self.steps.push(Step::Run { set: *set, minimum, maximum, greedy, possessive: false });
+            return;
+        }
+        for _ in 0..minimum {
+            self.emit(body);
+        }
+        let split = |at: usize, after: usize| if greedy { Step::Split(at + 1, after) } else { Step::Split(after, at + 1) };
+        match maximum {
+            None => {
+                let slot = self.slots;
+                self.slots += 1;
+                let at = self.hole();
+                self.steps.push(Step::Mark(slot));
+                self.emit(body);
+                let check = self.hole();
+                self.steps.push(Step::Jump(at));
+                let after = self.steps.len();
+                self.steps[check] = Step::LeaveIfEmpty { slot, exit: after };
+                self.steps[at] = split(at, after);
+            }
+            Some(maximum) => {
+                let mut splits = vec![];
+                for _ in minimum..maximum {
+                    splits.push(self.hole());
+                    self.emit(body);
+                }
+                let after = self.steps.len();
+                splits.into_iter().for_each(|at| self.steps[at] = split(at, after));
+            }
+        }
+    }
+
+    /// Match at a place. Gives where the match begins (`\K` moves that) and ends.
+    pub fn match_at(&self, text: &str, at: usize) -> Option<(usize, usize)> {
+        self.run(0, text, at, at, None, &mut vec![usize::MAX; self.slots])
+    }
+
+    /// All matches as the oracle finds them: the search goes on where a match ended, and after an empty one a character
+    /// further; an empty match where the one before ended does not count.
+    pub fn matches(&self, text: &str) -> Vec<(usize, usize)> {
+        let mut found = vec![];
+        let mut at = 0;
+        let mut last_end = None;
+        while at <= text.len() {
+            let next = |at: usize| at + text[at..].chars().next().map_or(1, char::len_utf8);
+            match self.match_at(text, at) {
+                None => at = next(at),
+                Some((start, end)) if start == end => {
+                    if last_end != Some(end) {
+                        found.push((start, end));
+                    }
+                    last_end = Some(end);
+                    at = next(end.max(at));
+                }
+                Some((start, end)) => {
+                    found.push((start, end));
+                    last_end = Some(end);
+                    at = end.max(at);
+                }
+            }
+        }
+        found
+    }
+
+    fn run(
+        &self,
+        first: usize,
+        text: &str,
+        origin: usize,
+        at: usize,
+        must_end: Option<usize>,
+        slots: &mut Vec<usize>,
+    ) -> Option<(usize, usize)> {
+        let character = |at: usize| text[at..].chars().next();
+        let mut stack = vec![Choice::At(first, at)];
+        let mut began = at;
+        'choices: while let Some(choice) = stack.pop() {
+            let (mut step, mut at) = match choice {
+                Choice::At(step, at) => (step, at),
+                Choice::Slot(slot, value) => {
+                    slots[slot] = value;
+                    continue;
+                }
+                Choice::Began(value) => {
+                    began = value;
+                    continue;
+                }
+                Choice::GiveBack { step, least, at } => {
+                    let width = text[..at].chars().next_back().map_or(1, char::len_utf8);
+                    let back = at - width;
+                    if back > least {
+                        stack.push(Choice::GiveBack { step, least, at: back });
+                    }
+                    (step, back)
+                }
+                Choice::TakeMore { step, set, at, left } => match character(at) {
+                    Some(next) if left > 0 && self.sets[set].contains(next) => {
+                        let at = at + next.len_utf8();
+                        stack.push(Choice::TakeMore { step, set, at, left: left - 1 });
+                        (step, at)
+                    }
+                    _ => continue,
+                },
+            };
+            loop {
+                match &self.steps[step] {
+                    Step::Set(set) => match character(at) {
+                        Some(next) if self.sets[*set].contains(next) => at += next.len_utf8(),
+                        _ => continue 'choices,
+                    },
+                    Step::Run { set, minimum, maximum, greedy, possessive } => {
+                        let is_in = |next: char| self.sets[*set].contains(next);
+                        let mut least = at;
+                        for _ in 0..*minimum {
+                            match character(least) {
+                                Some(next) if is_in(next) => least += next.len_utf8(),
+                                _ => continue 'choices,
+                            }
+                        }
+                        let more = maximum - minimum;
+                        if *greedy {
+                            let taken = text[least..].chars().take(more as usize).take_while(|&next| is_in(next));
+                            at = least + taken.map(char::len_utf8).sum::<usize>();
+                            if at > least && !possessive {
+                                stack.push(Choice::GiveBack { step: step + 1, least, at });
+                            }
+                        } else {
+                            at = least;
+                            stack.push(Choice::TakeMore { step: step + 1, set: *set, at, left: more });
+                        }
+                    }
+                    Step::Split(one, other) => {
+                        stack.push(Choice::At(*other, at));
+                        step = *one;
+                        continue;
+                    }
+                    Step::Jump(to) => {
+                        step = *to;
+                        continue;
+                    }
+                    Step::Look { end, negated } => {
+                        let found = self.run(step + 1, text, origin, at, None, &mut slots.clone());
+                        if found.is_some() == *negated {
+                            continue 'choices;
+                        }
+                        step = *end;
+                        continue;
+                    }
+                    Step::Behind { end, negated } => {
+                        let mut places = text[..at].char_indices().rev().map(|(place, _)| place);
+                        let found = std::iter::once(at).chain(&mut places).any(|from| {
+                            self.run(step + 1, text, origin, from, Some(at), &mut slots.clone()).is_some()
+                        });
+                        if found == *negated {
+                            continue 'choices;
+                        }
+                        step = *end;
+                        continue;
+                    }
+                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.clone()) {
+                        Some((_, to)) => {
+                            at = to;
+                            step = *end;
+                            continue;
+                        }
+                        None => continue 'choices,
+                    },
+                    Step::Anchor { kind, word } => {
+                        if !self.holds(*kind, *word, text, origin, at) {
+                            continue 'choices;
+                        }
+                    }
+                    Step::Keep => {
+                        stack.push(Choice::Began(began));
+                        began = at;
+                    }
+                    Step::Mark(slot) => {
+                        stack.push(Choice::Slot(*slot, slots[*slot]));
+                        slots[*slot] = at;
+                    }
+                    Step::LeaveIfEmpty { slot, exit } => {
+                        if slots[*slot] == at {
+                            step = *exit;
+                            continue;
+                        }
+                    }
+                    Step::Accept => {
+                        if must_end.map_or(true, |end| end == at) {
+                            return Some((began, at));
+                        }
+                        continue 'choices;
+                    }
+                }
+                step += 1;
+            }
+        }
+        None
+    }
+
+    fn holds(&self, kind: AnchorKind, word: usize, text: &str, origin: usize, at: usize) -> bool {
+        let before = text[..at].chars().next_back();
+        let after = text[at..].chars().next();
+        let is_word = |character: Option<char>| character.is_some_and(|c| self.sets[word].contains(c));
+        match kind {
+            AnchorKind::LineStart => at == 0 || (before == Some('\n') && after.is_some()),
+            AnchorKind::LineEnd => after.is_none() || after == Some('\n'),
+            AnchorKind::TextStart => at == 0,
+            AnchorKind::TextEnd => after.is_none(),
+            AnchorKind::LastLineEnd => after.is_none() || &text[at..] == "\n",
+            AnchorKind::SearchStart => at == origin,
+            AnchorKind::WordBoundary => is_word(before) != is_word(after),
+            AnchorKind::NoWordBoundary => is_word(before) == is_word(after),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Equivalence classes: the code points that a pattern cannot tell apart, and the fast way from text to classes.
+
+use crate::hash::FastMap as HashMap;
+
+use super::tree::CodePointSet;
+
+/// Most classes that a transducer can have: a bit each in 64, and one symbol for the bytes that continue a character.
+pub const MOST_CLASSES: usize = 63;
+
+/// A partition of the code points into classes, numbered from 0.
+#[derive(Clone, Debug)]
+pub struct Classes {
+    /// Number of classes.
+    pub count: usize,
+    /// For each set, a bit a class.
+    pub members: Vec<u64>,
+    pages: Vec<u16>,
+    leaves: Vec<u8>,
+}
+
+impl Classes {
+    /// Part the code points by what sets they are in. None where there are too many classes.
+    pub fn of_sets(sets: &[CodePointSet]) -> Option<Classes> {
+        let mut cuts: Vec<u32> = sets.iter().flat_map(|set| set.0.iter().copied()).chain([0, 0x80, 0x11_0000]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut numbers: HashMap<Vec<u64>, u8> = HashMap::default();
+        let mut signatures: Vec<Vec<u64>> = vec![];
+        let mut class_of = vec![0u8; 0x11_0000];
+        for range in cuts.windows(2) {
+            let mut signature = vec![0u64; sets.len().div_ceil(64)];
+            for (index, set) in sets.iter().enumerate() {
+                signature[index / 64] |= u64::from(set.contains(range[0])) << (index % 64);
+            }
+            let next = signatures.len() as u8;
+            let number = *numbers.entry(signature.clone()).or_insert(next);
+            if number == next {
+                signatures.push(signature);
+                if signatures.len() > MOST_CLASSES {
+                    return None;
+                }
+            }
+            class_of[range[0] as usize..range[1] as usize].fill(number);
+        }
+        let members = (0..sets.len())
+            .map(|set| {
+                let has = |signature: &Vec<u64>| signature[set / 64] >> (set % 64) & 1;
+                signatures.iter().enumerate().map(|(class, signature)| has(signature) << class).sum()
+            })
+            .collect();
+        let (mut pages, mut leaves) = (vec![], vec![]);
+        let mut known: HashMap<&[u8], u16> = HashMap::default();
+        for page in class_of.chunks(64) {
+            let next = known.len() as u16;
+            pages.push(*known.entry(page).or_insert_with(|| {
+                leaves.extend_from_slice(page);
+                next
+            }));
+        }
+        Some(Classes { count: signatures.len(), members, pages, leaves })
+    }
+
+    /// The class of a code point; of what is none, some class.
+    #[inline]
+    pub fn of(&self, code_point: u32) -> u8 {
+        let page = self.pages[(code_point >> 6) as usize % self.pages.len()] as usize;
+        self.leaves[page * 64 + (code_point & 63) as usize]
+    }
+
+    /// Copy a text, with each character beyond ASCII overwritten by 128 + its class and, for its other bytes, by
+    /// `continuation`. A text that is not UTF-8 gives some symbols, and no fault.
+    pub fn symbols_into(&self, text: &[u8], continuation: u8, symbols: &mut Vec<u8>) {
+        symbols.clear();
+        symbols.extend_from_slice(text);
+        let n = text.len();
+        let mut i = 0;
+        while i < n {
+            if text[i] < 128 {
+                i += ascii_prefix(&text[i..]);
+                continue;
+            }
+            let first = u32::from(text[i]);
+            let at = |k: usize| text.get(i + k).map_or(0, |&byte| u32::from(byte & 63));
+            let (code_point, length) = match first {
+                0..=0xDF => ((first & 31) << 6 | at(1), 2),
+                0xE0..=0xEF => ((first & 15) << 12 | at(1) << 6 | at(2), 3),
+                _ => ((first & 7) << 18 | at(1) << 12 | at(2) << 6 | at(3), 4),
+            };
+            symbols[i] = 128 + self.of(code_point);
+            let end = n.min(i + length);
+            for symbol in &mut symbols[i + 1..end] {
+                *symbol = continuation;
+            }
+            i = end;
+        }
+    }
+}
+
+/// Number of bytes before the first one that is not ASCII.
+pub fn ascii_prefix(text: &[u8]) -> usize {
+    let mut i = 0;
+    while let Some(chunk) = text.get(i..i + 16) {
+        let word = u128::from_le_bytes(chunk.try_into().expect("16 bytes")) & (0x80 * (u128::MAX / 255));
+        if word != 0 {
+            return i + word.trailing_zeros() as usize / 8;
+        }
+        i += 16;
+    }
+    i + text[i..].iter().take_while(|byte| byte.is_ascii()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_part_the_code_points() {
+        let classes = Classes::of_sets(&[CodePointSet(vec![97, 123, 0xE0, 0x100]), CodePointSet(vec![97, 98])]).unwrap();
+        assert_eq!(classes.count, 3);
+        assert_eq!(classes.of(97), classes.of(97));
+        assert_eq!(classes.of(98), classes.of(0xE9));
+        assert_ne!(classes.of(97), classes.of(98));
+        assert_eq!(classes.members[1], 1 << classes.of(97));
+        let mut symbols = vec![];
+        classes.symbols_into("aé!".as_bytes(), 200, &mut symbols);
+        assert_eq!(symbols, [97, 128 + classes.of(98), 200, 33]);
+        classes.symbols_into(b"\xF0\x90", 200, &mut symbols);
+        assert_eq!(symbols.len(), 2);
+    }
+}

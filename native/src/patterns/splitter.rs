@@ -1,0 +1,269 @@
+//! Run a transducer over texts: the result is a bitmap of where pieces begin.
+//!
+//! Two segments run side by side, since each step waits for the one before it. Segments are pieces of text, and long ones
+//! are cut where the machine's state is known whatever came before. Within a burst of 48 bytes nothing is checked; a
+//! burst that ended in the trap is done again, slowly.
+
+use super::transducer::{Transducer, LONGEST_DELAY};
+use super::classes::ascii_prefix;
+
+/// Bytes a burst: what fits into 64 bits together with the longest delay.
+const BURST: usize = 48;
+/// Bits before position 0 of the bitmap: beginnings are told late.
+const MARGIN: usize = 64;
+const LANES: usize = 2;
+/// A piece of text is cut for the lanes into segments of about this length.
+const LEAST_SEGMENT: usize = 2048;
+
+/// A stretch of text for one lane: where it begins, in what state, and whether a piece ends with it.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    start: usize,
+    end: usize,
+    row: u32,
+    is_last: bool,
+}
+
+/// A piece of the text that is cut by itself; `row` is the state at its start (for a whole piece `Transducer::start`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// First byte.
+    pub start: usize,
+    /// End, exclusive.
+    pub end: usize,
+    /// State at the start.
+    pub row: u32,
+    /// Whether the piece ends here (false: it goes on in another text, see `Splitter::cut_point`).
+    pub is_last: bool,
+}
+
+/// The scratch memory of one thread, and the bitmap of the last run.
+#[derive(Default)]
+pub struct Splitter {
+    symbols: Vec<u8>,
+    bits: Vec<u64>,
+    segments: Vec<Segment>,
+}
+
+impl Splitter {
+    /// Cut the stretches of a text. What is between the stretches is not looked at, and keeps no bits.
+    ///
+    /// A bit is set where a piece begins; also at the start of each stretch that begins in `Transducer::start`.
+    pub fn run(&mut self, machine: &Transducer, text: &[u8], stretches: &[Stretch]) {
+        self.bits.clear();
+        self.bits.resize((text.len() + MARGIN) / 64 + 3, 0);
+        let mut symbols = std::mem::take(&mut self.symbols);
+        let source = if ascii_prefix(text) == text.len() {
+            text
+        } else {
+            machine.classes.symbols_into(text, machine.continuation, &mut symbols);
+            &symbols
+        };
+        self.segments.clear();
+        let target = (text.len() / LANES).clamp(LEAST_SEGMENT, 16384);
+        for stretch in stretches {
+            if stretch.start < stretch.end {
+                self.cut_into_segments(machine, source, stretch, target);
+                if stretch.row == machine.start {
+                    self.set(MARGIN + stretch.start);
+                }
+            }
+        }
+        self.run_lanes(machine, source);
+        self.symbols = symbols;
+    }
+
+    /// Find a place at or after `from` where the state is known whatever came before; the text is read as it is.
+    /// Gives the place and the row. None where there is no such place before the end.
+    pub fn cut_point(machine: &Transducer, text: &[u8], from: usize) -> Option<(usize, u32)> {
+        // A character boundary, so that the machine sees whole characters.
+        let mut at = from;
+        while at < text.len() && text[at] & 0xC0 == 0x80 {
+            at += 1;
+        }
+        let mut set = 0usize;
+        let mut symbols = vec![];
+        while at < text.len() {
+            let mut end = (at + 64).min(text.len());
+            while end < text.len() && text[end] & 0xC0 == 0x80 {
+                end += 1;
+            }
+            machine.classes.symbols_into(&text[at..end], machine.continuation, &mut symbols);
+            for (k, &symbol) in symbols.iter().enumerate() {
+                set = machine.synchronising[set + machine.symbol_of[symbol as usize] as usize] as usize;
+                let place = at + k + 1;
+                if place < text.len() && text[place] & 0xC0 != 0x80 {
+                    if let Some(row) = machine.synchronised[set / machine.symbols] {
+                        return Some((place, row));
+                    }
+                }
+            }
+            at = end;
+        }
+        None
+    }
+
+    fn cut_into_segments(&mut self, machine: &Transducer, source: &[u8], stretch: &Stretch, target: usize) {
+        let (mut start, mut row) = (stretch.start, stretch.row);
+        while stretch.end - start > target + target / 2 {
+            let mut at = start + target;
+            let mut set = 0usize;
+            let found = loop {
+                if at >= stretch.end {
+                    break None;
+                }
+                set = machine.synchronising[set + machine.symbol_of[source[at] as usize] as usize] as usize;
+                at += 1;
+                if let Some(row) = machine.synchronised[set / machine.symbols] {
+                    break Some(row);
+                }
+            };
+            let Some(next_row) = found.filter(|_| at < stretch.end) else { break };
+            self.segments.push(Segment { start, end: at, row, is_last: false });
+            (start, row) = (at, next_row);
+        }
+        self.segments.push(Segment { start, end: stretch.end, row, is_last: stretch.is_last });
+    }
+
+    fn run_lanes(&mut self, machine: &Transducer, source: &[u8]) {
+        let symbols = machine.symbols as u32;
+        let square = symbols * symbols;
+        let to_pairs = |row: u32| row / symbols * square;
+        let to_single = |row: u32| row / square * symbols;
+        let mut queue = std::mem::take(&mut self.segments);
+        queue.reverse();
+        // A lane without work runs over zeros in the trap, which leads to nothing.
+        let idle = [0u8; BURST];
+        let trap = to_pairs(machine.trap);
+        let mut lanes: [Option<(Segment, usize)>; LANES] = std::array::from_fn(|_| queue.pop().map(|s| (s, s.start)));
+        let mut rows: [u32; LANES] = lanes.map(|lane| lane.map_or(trap, |(segment, _)| to_pairs(segment.row)));
+        while lanes.iter().any(Option::is_some) {
+            let rest = lanes.iter().flatten().map(|(segment, at)| segment.end - at).min().unwrap_or(0);
+            let length = rest.min(BURST);
+            let texts: [&[u8]; LANES] = std::array::from_fn(|lane| match lanes[lane] {
+                Some((_, at)) => &source[at..at + length],
+                None => &idle[..length],
+            });
+            let before = rows;
+            let told = if length == BURST {
+                let whole = texts.map(|text| <&[u8; BURST]>::try_from(text).expect("a whole burst"));
+                burst(machine, whole.map(|text| &text[..]), &mut rows, BURST)
+            } else {
+                burst(machine, texts, &mut rows, length)
+            };
+            for lane in 0..LANES {
+                let Some((segment, at)) = lanes[lane] else { continue };
+                if rows[lane] == trap {
+                    rows[lane] = to_pairs(self.step_slowly(machine, texts[lane], at, to_single(before[lane])));
+                } else {
+                    self.tell(at, told[lane]);
+                }
+                lanes[lane] = Some((segment, at + length));
+                if at + length == segment.end {
+                    if segment.is_last {
+                        let (mask, retracted) = machine.ends[(rows[lane] / square) as usize];
+                        self.retract(segment.end, retracted);
+                        self.tell(segment.end, u64::from(mask));
+                    }
+                    lanes[lane] = queue.pop().map(|next| (next, next.start));
+                    rows[lane] = lanes[lane].map_or(trap, |(next, _)| to_pairs(next.row));
+                }
+            }
+        }
+        self.segments = queue;
+    }
+
+    /// Bit k of `told`: a piece begins at `at` + k - 7.
+    #[inline]
+    fn tell(&mut self, at: usize, told: u64) {
+        let bit = MARGIN + at - LONGEST_DELAY as usize;
+        let (word, shift) = (bit >> 6, bit & 63);
+        self.bits[word] |= told << shift;
+        // Two shifts, since one by 64 is none.
+        self.bits[word + 1] |= told >> 1 >> (63 - shift);
+    }
+
+    fn set(&mut self, bit: usize) {
+        self.bits[bit >> 6] |= 1 << (bit & 63);
+    }
+
+    fn retract(&mut self, at: usize, retracted: u32) {
+        if retracted == 0 {
+            return;
+        }
+        let mut bit = MARGIN + at;
+        for k in 0..32 - retracted.leading_zeros() {
+            loop {
+                bit -= 1;
+                if self.bits[bit >> 6] >> (bit & 63) & 1 == 1 {
+                    break;
+                }
+            }
+            if retracted >> k & 1 == 1 {
+                self.bits[bit >> 6] &= !(1 << (bit & 63));
+            }
+        }
+    }
+
+    #[cold]
+    fn step_slowly(&mut self, machine: &Transducer, text: &[u8], at: usize, mut row: u32) -> u32 {
+        for (k, &byte) in text.iter().enumerate() {
+            let cell = row + u32::from(machine.symbol_of[byte as usize]);
+            let entry = machine.table[cell as usize];
+            if entry >> 8 == machine.trap {
+                let retraction = machine.retractions[&cell];
+                self.retract(at + k, retraction.retracted);
+                self.tell(at + k, u64::from(retraction.mask));
+                row = retraction.row;
+            } else {
+                self.tell(at + k, u64::from(entry & 255));
+                row = entry >> 8;
+            }
+        }
+        row
+    }
+
+    /// Append where the pieces of the last run begin.
+    pub fn starts_into(&self, starts: &mut Vec<u32>) {
+        let total: usize = self.bits.iter().map(|word| word.count_ones() as usize).sum();
+        starts.reserve(total);
+        for (index, &word) in self.bits.iter().enumerate() {
+            let base = ((index * 64) as u32).wrapping_sub(MARGIN as u32);
+            let mut rest = word;
+            while rest != 0 {
+                starts.push(base.wrapping_add(rest.trailing_zeros()));
+                rest &= rest - 1;
+            }
+        }
+    }
+}
+
+/// Step both lanes through `length` bytes. Gives, for each, the beginnings told as bits.
+#[inline(always)]
+fn burst(machine: &Transducer, texts: [&[u8]; LANES], rows: &mut [u32; LANES], length: usize) -> [u64; LANES] {
+    let mut told = [0u64; LANES];
+    for pair in 0..length / 2 {
+        for lane in 0..LANES {
+            let first = machine.pair_symbol_of[texts[lane][2 * pair] as usize] as usize;
+            let second = machine.symbol_of[texts[lane][2 * pair + 1] as usize] as usize;
+            let cell = rows[lane] as usize + first + second;
+            debug_assert!(cell < machine.pair_table.len());
+            // SAFETY: `rows` holds a row of `pair_table`: `Segment::row` and every entry of the table are states
+            // of this machine, times `symbols` squared, and `first + second` is less than `symbols` squared.
+            // Measured: the check costs a quarter of the speed of this loop.
+            let entry = unsafe { *machine.pair_table.get_unchecked(cell) };
+            rows[lane] = entry >> 9;
+            told[lane] |= u64::from(entry & 0x1FF) << (2 * pair);
+        }
+    }
+    if length % 2 == 1 {
+        let symbols = machine.symbols as u32;
+        for lane in 0..LANES {
+            let row = rows[lane] / (symbols * symbols) * symbols;
+            let entry = machine.table[(row + u32::from(machine.symbol_of[texts[lane][length - 1] as usize])) as usize];
+            rows[lane] = (entry >> 8) / symbols * (symbols * symbols);
+            told[lane] |= u64::from(entry & 0xFF) << (length - 1);
+        }
+    }
+    told
+}

@@ -1,0 +1,439 @@
+//! From a program to a machine that reads a text once, symbol by symbol, and says where tokens begin.
+//!
+//! A state is a chain of hypotheses. The first is the token that the text is in for certain; each further one is a token
+//! that is assumed to begin at the last place where the one before it could end. When a token can end (at a
+//! later place), what was assumed after it is dropped and a fresh one begins; when it cannot go on, the next one in
+//! the chain takes its place and the beginnings that depended on it become certain.
+//!
+//! A beginning is told `delay` bytes late, as a bit of a mask: bit 7 - d says that a token begins d bytes before this one.
+//! What is not certain after seven bytes is told on suspicion. The rare transition that retracts such a beginning leads
+//! into a trap state; the caller notices, goes back to the start of its burst, and steps slowly through `retractions`.
+//!
+//! After a step of a gap the next token begins a piece only if it is not a step of the same gap; until that is known
+//! its beginning is `own`, and depends on the kind that the token turns out to have.
+
+use crate::hash::FastMap as HashMap;
+
+use super::classes::Classes;
+use super::program::{First, Kind, Program, Threads, MATCH, NONE};
+
+/// The longest delay in bytes.
+pub const LONGEST_DELAY: u8 = 7;
+const SUSPECTED: u8 = 255;
+const MOST_STATES: usize = 6000;
+const MOST_SYNCHRONISING_SETS: usize = 2000;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Hypothesis {
+    threads: u32,
+    kind: Kind,
+    /// Delays of beginnings that are certain once this token is.
+    begun: Vec<u8>,
+    /// Delay of its own beginning, which counts unless the token turns out to be of this kind.
+    own: Option<(u8, Kind)>,
+}
+
+/// A transition that takes back beginnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Retraction {
+    /// The row of the next state.
+    pub row: u32,
+    /// The beginnings told.
+    pub mask: u8,
+    /// Bit k: the k-th last beginning told so far is none.
+    pub retracted: u32,
+}
+
+/// The machine. Rows are state numbers times `symbols`.
+pub struct Transducer {
+    /// The classes of its symbols.
+    pub classes: Classes,
+    /// Number of symbols: the classes and the continuation of a character.
+    pub symbols: usize,
+    /// Number of states, without the trap.
+    pub states: usize,
+    /// The row at the start of a text.
+    pub start: u32,
+    /// The row of the trap.
+    pub trap: u32,
+    /// At row + symbol: the next row << 8 | mask.
+    pub table: Vec<u32>,
+    /// The same for two symbols at a time: row of pairs << 9 | mask of both. Rows are states times `symbols` squared.
+    pub pair_table: Vec<u32>,
+    /// The transitions that lead into the trap in `table`.
+    pub retractions: HashMap<u32, Retraction>,
+    /// For each state, mask and retracted beginnings at the end of a text.
+    pub ends: Vec<(u8, u32)>,
+    /// For each byte of a classified text, its symbol.
+    pub symbol_of: [u8; 256],
+    /// The same times `symbols`.
+    pub pair_symbol_of: [u16; 256],
+    /// The byte that continues a character in a classified text.
+    pub continuation: u8,
+    /// For each class, whether a piece that begins with it is a match (false: a gap); None where that is not decided by
+    /// the first character.
+    pub is_match: Option<Vec<bool>>,
+    /// What state a text is in whatever came before: at set row + symbol, the next set row.
+    pub synchronising: Vec<u32>,
+    /// For each set, the row of the one state that is left, if it is in the middle of a certain token.
+    pub synchronised: Vec<Option<u32>>,
+}
+
+struct Determinizer<'a> {
+    program: &'a Program,
+    lists: HashMap<Threads, u32>,
+    threads: Vec<Threads>,
+    steps: HashMap<(u32, usize), (Kind, u32)>,
+    fresh: Vec<u32>,
+    classes: usize,
+}
+
+const NO_THREADS: u32 = 0;
+
+impl Determinizer<'_> {
+    fn list(&mut self, threads: Threads) -> u32 {
+        let next = self.threads.len() as u32;
+        let number = *self.lists.entry(threads.clone()).or_insert(next);
+        if number == next {
+            self.threads.push(threads);
+        }
+        number
+    }
+
+    fn advance(&mut self, threads: u32, symbol: usize) -> (Kind, u32) {
+        if let Some(&known) = self.steps.get(&(threads, symbol)) {
+            return known;
+        }
+        let shown = (symbol < self.classes).then_some(symbol);
+        let (kind, next) = self.program.advance(&self.threads[threads as usize], shown);
+        let result = (kind, self.list(next));
+        self.steps.insert((threads, symbol), result);
+        result
+    }
+
+    /// Show a chain the next symbol (`self.classes`: the end). Gives the chain after it, the delays of the beginnings
+    /// that are certain now, and for each suspected beginning of the old chain, in order, whether it is retracted.
+    fn step(&mut self, chain: &[Hypothesis], symbol: usize) -> (Vec<Hypothesis>, Vec<u8>, Vec<bool>) {
+        let (head, rest) = chain.split_first().expect("a chain is never empty");
+        let at_end = symbol == self.classes;
+        let (kind, next) = self.advance(head.threads, symbol);
+        let own_suspected = head.own.is_some_and(|(delay, _)| delay == SUSPECTED);
+        if kind != NONE {
+            let mut certain = vec![];
+            let mut own = head.own;
+            let mut retracted = vec![];
+            // A step of a gap is a whole token: nothing can follow it in its list, so its kind is decided here too.
+            let decided = kind == MATCH || next == NO_THREADS;
+            if let (true, Some((delay, unless))) = (decided, own) {
+                own = None;
+                if kind != unless {
+                    certain.push(delay);
+                    retracted.extend(own_suspected.then_some(false));
+                } else {
+                    retracted.extend(own_suspected.then_some(true));
+                }
+            } else {
+                retracted.extend(own_suspected.then_some(false));
+            }
+            retracted.extend(suspected(rest).map(|_| true));
+            let follower = |begun: bool| -> Option<Hypothesis> {
+                (!at_end).then(|| Hypothesis {
+                    threads: self.fresh[symbol],
+                    kind: NONE,
+                    begun: if kind == MATCH && !begun { vec![0] } else { vec![] },
+                    own: (kind != MATCH).then_some((0, kind)),
+                })
+            };
+            if next == NO_THREADS {
+                let chain: Vec<Hypothesis> = follower(true).into_iter().collect();
+                if kind == MATCH && !at_end {
+                    certain.push(0);
+                }
+                return (chain, certain, retracted);
+            }
+            let head = Hypothesis { threads: next, kind, begun: vec![], own };
+            return (std::iter::once(head).chain(follower(false)).collect(), certain, retracted);
+        }
+        if next == NO_THREADS {
+            // It ended at its last accept. A match has decided about its own beginning at that accept.
+            let mut certain = vec![];
+            let mut retracted = vec![];
+            if let Some((delay, unless)) = head.own {
+                let is_dropped = head.kind == unless;
+                if !is_dropped {
+                    certain.push(delay);
+                }
+                retracted.extend(own_suspected.then_some(is_dropped));
+            }
+            let (chain, later, more) = self.step(rest, symbol);
+            retracted.extend(rest[0].begun.iter().filter(|&&delay| delay == SUSPECTED).map(|_| false));
+            retracted.extend(more);
+            certain.extend(&rest[0].begun);
+            certain.extend(later);
+            return (chain, certain, retracted);
+        }
+        let mut chain = vec![Hypothesis { threads: next, kind: head.kind, begun: vec![], own: head.own }];
+        let mut retracted: Vec<bool> = own_suspected.then_some(false).into_iter().collect();
+        if !rest.is_empty() {
+            let (mut tail, later, more) = self.step(rest, symbol);
+            retracted.extend(rest[0].begun.iter().filter(|&&delay| delay == SUSPECTED).map(|_| false));
+            retracted.extend(more);
+            if let Some(first) = tail.first_mut() {
+                first.begun = rest[0].begun.iter().copied().chain(later).collect();
+                chain.extend(tail);
+            } else {
+                // At the end of the text: what is assumed after this token ends there too.
+                debug_assert!(at_end);
+            }
+        }
+        (chain, vec![], retracted)
+    }
+}
+
+fn suspected(chain: &[Hypothesis]) -> impl Iterator<Item = ()> + '_ {
+    let delays = chain.iter().flat_map(|h| h.begun.iter().copied().chain(h.own.map(|(delay, _)| delay)));
+    delays.filter(|&delay| delay == SUSPECTED).map(|_| ())
+}
+
+fn each_delay(chain: &mut [Hypothesis], mut change: impl FnMut(&mut u8)) {
+    for hypothesis in chain {
+        hypothesis.begun.iter_mut().for_each(&mut change);
+        if let Some((delay, _)) = &mut hypothesis.own {
+            change(delay);
+        }
+    }
+}
+
+/// A transition before the states are numbered: next state, mask, retracted beginnings.
+type Move = (u32, u8, u32);
+
+impl Transducer {
+    /// Make a program deterministic. The error says why that is not possible.
+    pub fn build(program: &Program, classes: Classes) -> Result<Transducer, &'static str> {
+        let count = classes.count;
+        let mut machine = Determinizer {
+            program,
+            lists: std::iter::once((vec![], NO_THREADS)).collect(),
+            threads: vec![vec![]],
+            steps: HashMap::default(),
+            fresh: vec![],
+            classes: count,
+        };
+        for class in 0..count {
+            let fresh = machine.list(program.fresh(class));
+            machine.fresh.push(fresh);
+        }
+        let (moves, ends, is_certain) = explore(&mut machine)?;
+        let first: Vec<First> = (0..count).map(|class| program.first(class)).collect();
+        let is_match = (!first.contains(&First::Either)).then(|| first.iter().map(|&f| f == First::Match).collect());
+        minimized(classes, moves, ends, is_certain, is_match)
+    }
+}
+
+type Explored = (Vec<Vec<Move>>, Vec<(u8, u32)>, Vec<bool>);
+
+/// Find all states, with their transitions for every symbol, and what happens at the end.
+fn explore(machine: &mut Determinizer) -> Result<Explored, &'static str> {
+    let continuation = machine.classes;
+    let mut numbers: HashMap<Vec<Hypothesis>, u32> = HashMap::default();
+    // State 0 is the start of a text: an empty chain.
+    let mut chains: Vec<Vec<Hypothesis>> = vec![vec![]];
+    let (mut moves, mut ends, mut is_certain) = (vec![], vec![], vec![]);
+    while moves.len() < chains.len() {
+        let old = chains[moves.len()].clone();
+        let mut aged = old.clone();
+        each_delay(&mut aged, |delay| {
+            if *delay != SUSPECTED {
+                *delay += 1;
+            }
+        });
+        let mut row: Vec<Move> = vec![];
+        for symbol in 0..=continuation {
+            let (mut chain, certain, retracted) = if symbol == continuation {
+                (aged.clone(), vec![], vec![])
+            } else if old.is_empty() {
+                (vec![Hypothesis { threads: machine.fresh[symbol], kind: NONE, begun: vec![], own: None }], vec![], vec![])
+            } else {
+                machine.step(&aged, symbol)
+            };
+            if suspected(&chain).count() + suspected(&old).count() > 24 {
+                return Err("the pattern leaves too much open");
+            }
+            let mut mask = mask_of(&certain);
+            each_delay(&mut chain, |delay| {
+                if *delay == LONGEST_DELAY {
+                    mask |= 1;
+                    *delay = SUSPECTED;
+                }
+            });
+            let next = numbers.len() as u32 + 1;
+            let number = if chain.is_empty() {
+                0
+            } else {
+                *numbers.entry(chain.clone()).or_insert_with(|| {
+                    chains.push(chain);
+                    next
+                })
+            };
+            row.push((number, mask, bits_of(&retracted)));
+            if chains.len() > MOST_STATES {
+                return Err("the pattern has too many states");
+            }
+        }
+        moves.push(row);
+        ends.push(if old.is_empty() {
+            (0, 0)
+        } else {
+            let (_, certain, retracted) = machine.step_to_end(&aged);
+            (mask_of(&certain), bits_of(&retracted))
+        });
+        is_certain.push(old.len() == 1 && old[0].own.is_none());
+    }
+    Ok((moves, ends, is_certain))
+}
+
+impl Determinizer<'_> {
+    fn step_to_end(&mut self, chain: &[Hypothesis]) -> (Vec<Hypothesis>, Vec<u8>, Vec<bool>) {
+        self.step(chain, self.classes)
+    }
+}
+
+fn mask_of(delays: &[u8]) -> u8 {
+    delays.iter().filter(|&&delay| delay != SUSPECTED).fold(0, |mask, delay| mask | 1 << (LONGEST_DELAY - delay))
+}
+
+/// From "is it retracted" in the order of the text to bits counted from the last.
+fn bits_of(retracted: &[bool]) -> u32 {
+    retracted.iter().rev().enumerate().map(|(k, &is)| u32::from(is) << k).sum()
+}
+
+/// Merge the states that do the same on every continuation (Moore's algorithm), and lay out the tables.
+fn minimized(
+    classes: Classes,
+    moves: Vec<Vec<Move>>,
+    ends: Vec<(u8, u32)>,
+    is_certain: Vec<bool>,
+    is_match: Option<Vec<bool>>,
+) -> Result<Transducer, &'static str> {
+    let symbols = classes.count + 1;
+    let mut part_of = vec![0u32; moves.len()];
+    let mut parts = 0;
+    loop {
+        let mut numbers: HashMap<Vec<u32>, u32> = HashMap::default();
+        let next: Vec<u32> = (0..moves.len())
+            .map(|state| {
+                // The first round compares what is told, the further ones where that leads.
+                let signature = if parts == 0 {
+                    let told = moves[state].iter().flat_map(|&(_, mask, retracted)| [u32::from(mask), retracted]);
+                    told.chain([u32::from(ends[state].0), ends[state].1, u32::from(is_certain[state])]).collect()
+                } else {
+                    let to = moves[state].iter().map(|&(to, ..)| part_of[to as usize]);
+                    to.chain([part_of[state]]).collect()
+                };
+                let new = numbers.len() as u32;
+                *numbers.entry(signature).or_insert(new)
+            })
+            .collect();
+        let count = numbers.len();
+        part_of = next;
+        if count == parts {
+            break;
+        }
+        parts = count;
+    }
+    let square = symbols * symbols;
+    if (parts + 1) * square >= 1 << 23 {
+        return Err("the pattern has too many states");
+    }
+    let trap = (parts * symbols) as u32;
+    let mut table = vec![trap << 8; (parts + 1) * symbols];
+    let mut machine_ends = vec![(0, 0); parts];
+    let mut certain = vec![false; parts];
+    let mut retractions = HashMap::default();
+    for (state, row) in moves.iter().enumerate() {
+        let part = part_of[state] as usize;
+        machine_ends[part] = ends[state];
+        certain[part] = is_certain[state];
+        for (symbol, &(to, mask, retracted)) in row.iter().enumerate() {
+            let cell = part * symbols + symbol;
+            let next = part_of[to as usize] * symbols as u32;
+            if retracted == 0 {
+                table[cell] = next << 8 | u32::from(mask);
+            } else {
+                retractions.insert(cell as u32, Retraction { row: next, mask, retracted });
+            }
+        }
+    }
+    let mut pair_table = Vec::with_capacity((parts + 1) * square);
+    for row in table.chunks(symbols) {
+        for &first in row {
+            let from = (first >> 8) as usize;
+            for &second in &table[from..from + symbols] {
+                let next = (second >> 8) / symbols as u32 * square as u32;
+                pair_table.push(next << 9 | (first & 255) | (second & 255) << 1);
+            }
+        }
+    }
+    let mut symbol_of = [0u8; 256];
+    for byte in 0..128 {
+        symbol_of[byte] = classes.of(byte as u32);
+        symbol_of[128 + byte] = if byte < symbols { byte as u8 } else { 0 };
+    }
+    let pair_symbol_of = symbol_of.map(|symbol| u16::from(symbol) * symbols as u16);
+    let mut transducer = Transducer {
+        continuation: 128 + classes.count as u8,
+        classes,
+        symbols,
+        states: parts,
+        start: part_of[0] * symbols as u32,
+        trap,
+        table,
+        pair_table,
+        retractions,
+        ends: machine_ends,
+        symbol_of,
+        pair_symbol_of,
+        is_match,
+        synchronising: vec![],
+        synchronised: vec![],
+    };
+    transducer.find_synchronisation(&certain);
+    Ok(transducer)
+}
+
+impl Transducer {
+    /// Where a symbol leads from a row: the next row, without what is told.
+    fn next_row(&self, cell: u32) -> u32 {
+        self.retractions.get(&cell).map_or(self.table[cell as usize] >> 8, |retraction| retraction.row)
+    }
+
+    /// The subset automaton from "any state": after some symbols there is often one state left, whatever came before.
+    fn find_synchronisation(&mut self, certain: &[bool]) {
+        let all: Vec<u32> = (0..self.states as u32).filter(|&state| state * self.symbols as u32 != self.start).collect();
+        let mut numbers: HashMap<Vec<u32>, u32> = std::iter::once((all.clone(), 0)).collect();
+        let mut sets = vec![all];
+        let mut done = 0;
+        while done < sets.len() {
+            let set = sets[done].clone();
+            let is_one = set.len() == 1 && certain[set[0] as usize];
+            self.synchronised.push(is_one.then_some(set[0] * self.symbols as u32));
+            for symbol in 0..self.symbols as u32 {
+                if done >= MOST_SYNCHRONISING_SETS {
+                    self.synchronising.push(0);
+                    continue;
+                }
+                let cells = set.iter().map(|&state| state * self.symbols as u32 + symbol);
+                let mut next: Vec<u32> = cells.map(|cell| self.next_row(cell) / self.symbols as u32).collect();
+                next.sort_unstable();
+                next.dedup();
+                let new = sets.len() as u32;
+                let number = *numbers.entry(next.clone()).or_insert_with(|| {
+                    sets.push(next);
+                    new
+                });
+                self.synchronising.push(number * self.symbols as u32);
+            }
+            done += 1;
+        }
+    }
+}
