@@ -152,7 +152,8 @@ def test_types_of_the_column_of_ids():
     assert id_array(column).type == pa.list_(pa.int32())
     assert id_array(column, id_type="uint16").type == pa.list_(pa.uint16())
     assert id_array(column, id_type="uint16").to_pylist() == [[1, 65_535], []]
-    assert id_array(column, list_type=pa.large_list(pa.int32())).type == pa.large_list(pa.int32())
+    large = id_array(column, pa.array([False, True]), list_type=pa.large_list(pa.int32()))
+    assert (large.type, large.to_pylist()) == (pa.large_list(pa.int32()), [[1, 65_535], None])
     assert id_array(column, pa.array([False, True])).to_pylist() == [[1, 65_535], None]
     assert id_array(IdColumn.from_lists([])).type == pa.list_(pa.int32())
     with pytest.raises(EncodeError, match="does not fit into uint16"):

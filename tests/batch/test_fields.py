@@ -19,6 +19,13 @@ def test_names_and_paths():
     assert field_of(SCHEMA, (3, 1, 0)) == pa.field("k", pa.int64())
 
 
+def test_the_longest_name_goes_first():
+    in_dotted = pa.field("a.b", pa.struct([("c", pa.int8())]))
+    in_plain = pa.field("a", pa.struct([("b.c", pa.int8())]))
+    assert find_field(pa.schema([in_plain, in_dotted]), "a.b.c", "x") == (1, 0)
+    assert find_field(pa.schema([in_plain]), "a.b.c", "x") == (0, 0)
+
+
 def test_what_is_not_there():
     with pytest.raises(InputError, match=r"there is no column 'm\.bdy'") as caught:
         find_field(SCHEMA, "m.bdy", "text_column")

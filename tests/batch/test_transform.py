@@ -17,6 +17,7 @@ from batch.layouts import LAYOUTS, Tagged, broken
 from tokbatch.batch.affixes import FromColumn
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.engine.columns import IdColumn
 from tokbatch.errors import ConfigError, EncodeError, InputError, VerifyError
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.models import WordLevel
@@ -180,6 +181,14 @@ def test_kept_columns_come_through_unchanged(name):
         assert output.schema.equals(transform.output_schema(schema), check_metadata=True)
 
 
+def test_metadata_are_those_of_the_batch():
+    transform = transform_of(keep_columns="all")
+    for note in ("one", "two"):
+        schema = pa.schema([pa.field("text", pa.string()), pa.field("id", pa.int64(), metadata={"note": note})])
+        output, _ = transform.transform(pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array([1])], schema=schema))
+        assert output.schema.field("id").metadata == {b"note": note.encode()}
+
+
 def test_non_nullable_fields_stay_so():
     schema = pa.schema([pa.field("text", pa.string(), False), pa.field("id", pa.int64(), False)])
     batch = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array([1])], schema=schema)
@@ -316,6 +325,20 @@ def test_the_crosscheck_finds_a_difference():
     ):
         transform.transform(batch_of(["a", None, "b"]), first_row=50)
     assert transform_of(None, second).transform(batch_of(["b"]))[1].crosschecked_documents == 0
+
+
+def test_the_crosscheck_finds_ids_in_another_row():
+    class Shifted(FakeEngine):
+        def encode_batch(self, texts, add_special_tokens, keep_going=False):
+            return IdColumn.from_lists([[10, 11], [12]])
+
+    plain = FakeTokenizer(FakeEngine(single_template=(None,)))
+    transform = transform_of(plain, FakeTokenizer(Shifted(name="other")), crosscheck=1.0)
+    assert transform.transform(batch_of(["a b", "c"]))[1].crosschecked_documents == 2
+    with pytest.raises(
+        VerifyError, match=r"row 0: from id 1 on, the fake engine gives \[\] and the other engine \[11\]"
+    ):
+        transform.transform(batch_of(["a", "b c"]))
 
 
 def test_the_crosscheck_finds_a_refusal():
