@@ -58,7 +58,7 @@ def test_strip_knows_the_whitespace(oracle, every):
         assert normalizer.normalize(text) == theirs.normalize_str(text), hex(ord(character))
 
 
-@pytest.mark.parametrize("examples", [120, pytest.param(6000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [120, pytest.param(3000, marks=pytest.mark.long)])
 def test_random_chains(oracle, examples):
     @settings(max_examples=examples, deadline=None)
     @given(strategies.NORMALIZER_CHAINS, strategies.TEXTS, strategies.TEXTS)

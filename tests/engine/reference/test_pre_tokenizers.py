@@ -51,7 +51,7 @@ def test_all_code_points_without_alignment(oracle, name):
         assert pre_tokenizer.pre_tokenize([text]) == [piece for piece, _ in theirs.pre_tokenize_str(text)]
 
 
-@pytest.mark.parametrize("examples", [100, pytest.param(6000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [100, pytest.param(3000, marks=pytest.mark.long)])
 def test_random_chains(oracle, examples):
     @settings(max_examples=examples, deadline=None)
     @given(strategies.PRE_TOKENIZER_CHAINS, strategies.TEXTS, strategies.TEXTS)
@@ -63,7 +63,7 @@ def test_random_chains(oracle, examples):
     check()
 
 
-@pytest.mark.parametrize("examples", [120, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [120, pytest.param(4000, marks=pytest.mark.long)])
 def test_random_chains_behind_random_normalizers(oracle, examples):
     @settings(max_examples=examples, deadline=None)
     @given(strategies.NORMALIZER_CHAINS, strategies.PRE_TOKENIZER_CHAINS, strategies.TEXTS, strategies.TEXTS)
