@@ -15,6 +15,7 @@ import argparse
 import collections
 import json
 import pathlib
+import resource
 import sys
 import time
 
@@ -29,6 +30,7 @@ from oracles import oracle  # noqa: E402
 from strategies import random_question  # noqa: E402
 
 TEXTS_PER_TOKENIZER = 4
+MOST_MEMORY = 6 << 30  # some files make the oracle allocate without end
 
 
 def kind(found: list[Difference]) -> str:
@@ -56,6 +58,7 @@ def main() -> int:
     parser.add_argument("--engine", default="reference")
     parser.add_argument("--show", type=int, default=3, help="how many cases of a kind are made small and printed")
     arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     kinds: collections.Counter[str] = collections.Counter()
     pairs, seed, started = 0, arguments.first, time.monotonic()
     with oracle.quiet():

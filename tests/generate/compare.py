@@ -94,9 +94,27 @@ def _load_oracle(value: Value, question: Question) -> Any | None:
         return None
 
 
+def hangs_the_oracle(value: Value) -> bool:
+    """Tell whether the normalizer leaves nothing of an added token that it is applied to.
+
+    The oracle then searches for the empty string: it splits ASCII text everywhere, crashes on other text, and on some
+    texts (an empty entry and "cb", in "c c") goes on until the memory is full.
+    """
+    contents = [entry["content"] for entry in value["added_tokens"] if entry["normalized"] and entry["content"]]
+    if not contents or value["normalizer"] is None:
+        return False
+    try:
+        normalizer = oracle.component("normalizer", value["normalizer"])
+        with oracle.guard():
+            return any(normalizer.normalize_str(content) == "" for content in contents)
+    except oracle.OracleError:
+        return False
+
+
 def differences(value: Value, question: Question, engine: str) -> list[Difference]:
     """Ask both; give what differs, nothing if all is equal."""
-    loaded = _load_oracle(value, question)
+    hangs = hangs_the_oracle(value)
+    loaded = None if hangs else _load_oracle(value, question)
     try:
         tok = tb.Tokenizer.from_json(
             json.dumps(value), engine=engine, encode_special_tokens=question.encode_special_tokens
@@ -108,7 +126,7 @@ def differences(value: Value, question: Question, engine: str) -> list[Differenc
     except Exception as error:
         return [Difference("crash", "an answer or a TokbatchError", repr(error))]
     if loaded is None:
-        return [Difference("load", "an error", "an answer")]
+        return [Difference("load", "a refusal" if hangs else "an error", "an answer")]
     expected = _oracle_answer(loaded, question)
     try:
         given = _our_answer(tok, question)

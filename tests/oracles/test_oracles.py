@@ -37,6 +37,17 @@ def load(text: str, engine: str, encode_special_tokens: bool) -> tb.Tokenizer:
     return tb.Tokenizer.from_json(text, engine=engine, encode_special_tokens=encode_special_tokens)
 
 
+def check_unstable(answer: Case, tok: tb.Tokenizer) -> None:
+    """The oracle's answer changes from load to load: ours is an error, or equal in what does not change."""
+    try:
+        encoding = tok.encode(answer["text"], answer.get("pair"), add_special_tokens=answer["add_special_tokens"])
+    except tb.EncodeError:
+        return
+    expected = {field: answer[field] for field in FIELDS if field in answer}
+    assert expected
+    assert {field: got for field, got in fields(encoding).items() if field in expected} == expected, answer["why"]
+
+
 @pytest.mark.parametrize("answer", load_answers())
 def test_the_engine_answers_as_the_oracle(answer: Case, engine: str) -> None:
     failing_stage = answer.get("error", {}).get("stage")
@@ -53,6 +64,9 @@ def test_the_engine_answers_as_the_oracle(answer: Case, engine: str) -> None:
             )
         return
     tok = load(tokenizer_text(answer), engine, encode_special_tokens)
+    if answer.get("unstable"):
+        check_unstable(answer, tok)
+        return
     ids = answer.get("decode_ids")
     if ids is None:
         special = answer["add_special_tokens"]
@@ -95,3 +109,16 @@ def test_the_committed_answers_are_what_the_oracle_gives() -> None:
         for path in sorted(make_oracles.CASES.glob("*.jsonl")):
             committed = (make_oracles.ANSWERS / path.name).read_text(encoding="utf-8")
             assert make_oracles.render(path) == committed, path.stem
+
+
+def test_what_hangs_the_oracle_is_refused_at_load(engine: str) -> None:
+    # The normalizer leaves nothing of "x": the oracle would look for the empty string, and never end on "c c".
+    entry = {"single_word": False, "lstrip": True, "rstrip": True, "normalized": True, "special": True}
+    value = {
+        "version": "1.0",
+        "normalizer": {"type": "Replace", "pattern": {"String": "x"}, "content": ""},
+        "model": {"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"},
+        "added_tokens": [{"id": 1, "content": "x", **entry}, {"id": 2, "content": "cb", **entry}],
+    }
+    with pytest.raises(tb.UnsupportedError, match=r"added_tokens\[0\]"):
+        tb.Tokenizer.from_json(json.dumps(value), engine=engine)
