@@ -1,11 +1,22 @@
 //! The native engine of tokbatch: what `engine/reference/` defines, two orders of magnitude faster.
+//!
+//! Reading order: `spec.rs` (what it is built from), `engine.rs`, `pipeline.rs` (the road of a column), `cutter.rs` and
+//! `patterns.rs` (pretokens), `cache.rs` and `models.rs` (ids), `python.rs` (the boundary).
 #![deny(missing_docs)]
 
+pub mod added_tokens;
 pub mod byte_alphabet;
 pub mod cache;
+pub mod columns;
+pub mod cutter;
+pub mod engine;
 pub mod error;
 pub mod hash;
 pub mod models;
 pub mod patterns;
+pub mod pipeline;
+#[cfg(feature = "python")]
+mod python;
+pub mod spaces;
 pub mod spec;
 pub mod unicode;

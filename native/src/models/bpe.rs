@@ -184,6 +184,11 @@ impl Bpe {
         self.is_odd || !self.characters.prefix.is_empty() || !self.characters.suffix.is_empty()
     }
 
+    /// Whether a pretoken that is in the vocabulary is a token, whatever the merges say.
+    pub fn ignores_merges(&self) -> bool {
+        self.whole.is_some()
+    }
+
     /// The id of a character by itself.
     pub fn character_id(&self, character: char) -> Option<u32> {
         let id = self.characters.tables[0].id(character);

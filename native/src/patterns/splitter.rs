@@ -183,6 +183,11 @@ impl Splitter {
         self.bits[word + 1] |= told >> 1 >> (63 - shift);
     }
 
+    /// Set the bit of a place, as if a piece began there.
+    pub fn mark(&mut self, at: usize) {
+        self.set(MARGIN + at);
+    }
+
     fn set(&mut self, bit: usize) {
         self.bits[bit >> 6] |= 1 << (bit & 63);
     }

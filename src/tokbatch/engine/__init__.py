@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tokbatch.errors import ConfigError, EngineUnavailableError
+from tokbatch.errors import ConfigError
 
 if TYPE_CHECKING:
     from tokbatch.engine.protocol import Engine
@@ -22,9 +22,9 @@ def build_engine(spec: TokenizerSpec, engine: str = "auto") -> Engine:
     if engine not in ENGINES:
         raise ConfigError(f"{engine!r} is no engine", where="engine", hint=f"one of {', '.join(ENGINES)}")
     if engine == "native":
-        raise EngineUnavailableError(
-            "the native engine is not part of this version", where="engine", hint='use "reference" or "auto"'
-        )
+        from tokbatch.engine.native import NativeEngine
+
+        return NativeEngine(spec)
     from tokbatch.engine.reference.pipeline import ReferenceEngine
 
     return ReferenceEngine(spec)

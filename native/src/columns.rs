@@ -1,0 +1,68 @@
+//! Columns of texts and of ids as flat buffers: `engine/columns.py` on this side.
+
+use crate::error::{Error, Result};
+
+/// Texts laid end to end: row i is `data[list_offsets[i]..list_offsets[i + 1]]`.
+#[derive(Clone, Copy)]
+pub struct TextColumn<'a> {
+    data: &'a [u8],
+    list_offsets: &'a [i64],
+}
+
+impl<'a> TextColumn<'a> {
+    /// Take a column, after a look at its offsets.
+    pub fn new(data: &'a [u8], list_offsets: &'a [i64]) -> Result<TextColumn<'a>> {
+        let in_range = |&offset: &i64| usize::try_from(offset).is_ok_and(|offset| offset <= data.len());
+        if list_offsets.is_empty() || !list_offsets.iter().all(in_range) || !list_offsets.is_sorted() {
+            return Err(Error::encode("the offsets of a column of texts are not ascending and within its data"));
+        }
+        Ok(TextColumn { data, list_offsets })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.list_offsets.len() - 1
+    }
+
+    /// Where a row begins (or, for the number of rows, where the last one ends).
+    pub fn offset(&self, row: usize) -> usize {
+        self.list_offsets[row] as usize
+    }
+
+    /// The bytes from one offset to another.
+    pub fn bytes(&self, start: usize, end: usize) -> &'a [u8] {
+        &self.data[start..end]
+    }
+
+    /// The text of a row. Bytes that are not UTF-8 are an error with the row.
+    pub fn text(&self, row: usize) -> Result<&'a str> {
+        let bytes = self.bytes(self.offset(row), self.offset(row + 1));
+        std::str::from_utf8(bytes).map_err(|error| {
+            let at = error.valid_up_to();
+            Error::encode(format!("byte {at} of the text (0x{:02X}) is not UTF-8", bytes[at])).in_row(row)
+        })
+    }
+}
+
+/// Lists of ids laid end to end, with the rows that failed (their lists are empty) and those that truncation cut.
+#[derive(Default)]
+pub struct IdColumn {
+    /// All ids.
+    pub ids: Vec<u32>,
+    /// Row i is `ids[list_offsets[i]..list_offsets[i + 1]]`.
+    pub list_offsets: Vec<i64>,
+    /// Rows with their errors, ascending.
+    pub failures: Vec<(usize, Error)>,
+    /// Rows whose ids were cut, ascending.
+    pub truncated_rows: Vec<i64>,
+}
+
+impl IdColumn {
+    /// Make it empty and keep its memory.
+    pub fn clear(&mut self) {
+        self.ids.clear();
+        self.list_offsets.clear();
+        self.failures.clear();
+        self.truncated_rows.clear();
+    }
+}

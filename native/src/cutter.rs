@@ -1,0 +1,222 @@
+//! Where texts are cut into pretokens: the pre-tokenizers that only cut, as transducers, one stage after the other.
+//!
+//! A stage cuts each piece of the one before. Splits that can be fused (`patterns/fuse.rs`) are one stage; a stage may drop
+//! its matches or its gaps. What rewrites texts (Metaspace, a prefix space) is not here.
+
+use crate::cache::SKIP;
+use crate::error::{Error, Result};
+use crate::patterns::fuse::{fuse, Fused};
+use crate::patterns::splitter::{Splitter, Stretch};
+use crate::patterns::transducer::Transducer;
+use crate::patterns::tree::{CodePointSet, Node, Tree};
+use crate::patterns::build_transducer;
+use crate::spec::{Behavior, Pattern, PreTokenizer};
+
+/// One stage.
+pub struct Stage {
+    /// Where it cuts.
+    pub machine: Transducer,
+    /// For each class of first characters, whether the piece is dropped.
+    dropped: Option<Vec<bool>>,
+}
+
+/// All stages, in order.
+#[derive(Default)]
+pub struct Cutter {
+    stages: Vec<Stage>,
+}
+
+/// What one thread needs to cut, and where the pieces of its last text begin.
+#[derive(Default)]
+pub struct Cuts {
+    splitter: Splitter,
+    stretches: Vec<Stretch>,
+    /// Where pieces begin; with the bit `SKIP`, what is no pretoken.
+    pub starts: Vec<u32>,
+}
+
+/// A Split before it is compiled: its pattern, and what is dropped of matches and gaps.
+struct Part {
+    fused: Fused,
+    drops_matches: bool,
+    drops_gaps: bool,
+    place: String,
+}
+
+impl Cutter {
+    /// Compile pre-tokenizers that only cut, in order.
+    pub fn build(parts: &[(String, &PreTokenizer)]) -> Result<Cutter> {
+        let parts = parts.iter().map(|(place, part)| Part::new(part, place)).collect::<Result<Vec<_>>>()?;
+        let mut fused: Vec<Part> = vec![];
+        for part in parts.into_iter().rev() {
+            if let Some(after) = fused.last_mut().filter(|_| !part.drops_matches && !part.drops_gaps) {
+                if let Some(both) = fuse(&part.fused.tree, &after.fused) {
+                    if build_transducer(&both.tree, &both.gaps).is_ok() {
+                        after.fused = both;
+                        continue;
+                    }
+                }
+            }
+            fused.push(part);
+        }
+        let stages = fused.into_iter().rev().map(Part::compile).collect::<Result<Vec<_>>>()?;
+        Ok(Cutter { stages })
+    }
+
+    /// The machine, where there is one stage that drops nothing, so that long texts can be cut in parts.
+    pub fn only_machine(&self) -> Option<&Transducer> {
+        match &self.stages[..] {
+            [stage] if stage.dropped.is_none() => Some(&stage.machine),
+            _ => None,
+        }
+    }
+
+    /// Cut the pieces of a text (start, end), which are in order and not empty. What lies between them is in no
+    /// pretoken. Afterwards `cuts.starts` has the beginnings of pretokens and of what lies between.
+    pub fn cut(&self, text: &[u8], pieces: &[(usize, usize)], cuts: &mut Cuts) {
+        cuts.starts.clear();
+        let Some((first, rest)) = self.stages.split_first() else {
+            // Nothing cuts: each piece is a pretoken.
+            let mut done = 0;
+            for &(start, end) in pieces {
+                if done < start {
+                    cuts.starts.push(done as u32 | SKIP);
+                }
+                cuts.starts.push(start as u32);
+                done = end;
+            }
+            if done < text.len() {
+                cuts.starts.push(done as u32 | SKIP);
+            }
+            return;
+        };
+        let whole = |machine: &Transducer, start, end| Stretch { start, end, row: machine.start, is_last: true };
+        cuts.stretches.clear();
+        cuts.stretches.extend(pieces.iter().map(|&(start, end)| whole(&first.machine, start, end)));
+        first.cut(text, cuts);
+        for stage in rest {
+            cuts.stretches.clear();
+            let bounds = cuts.starts.iter().copied().chain([text.len() as u32]);
+            let ends = bounds.skip(1).map(|end| (end & !SKIP) as usize);
+            let kept = cuts.starts.iter().zip(ends).filter(|(&start, _)| start & SKIP == 0);
+            cuts.stretches.extend(kept.map(|(&start, end)| whole(&stage.machine, start as usize, end)));
+            stage.cut(text, cuts);
+        }
+    }
+
+    /// Cut one stretch of a text with the machine of `only_machine`.
+    pub fn cut_stretch(machine: &Transducer, text: &[u8], row: u32, is_last: bool, cuts: &mut Cuts) {
+        cuts.splitter.run(machine, text, &[Stretch { start: 0, end: text.len(), row, is_last }]);
+        cuts.starts.clear();
+        cuts.splitter.starts_into(&mut cuts.starts);
+    }
+}
+
+impl Stage {
+    /// Cut the stretches; what lies between them is skipped.
+    fn cut(&self, text: &[u8], cuts: &mut Cuts) {
+        cuts.splitter.run(&self.machine, text, &cuts.stretches);
+        let mut done = 0;
+        let mut has_holes = false;
+        for stretch in &cuts.stretches {
+            if done < stretch.start {
+                cuts.splitter.mark(done);
+                has_holes = true;
+            }
+            done = stretch.end;
+        }
+        if done < text.len() {
+            cuts.splitter.mark(done);
+            has_holes = true;
+        }
+        cuts.starts.clear();
+        cuts.splitter.starts_into(&mut cuts.starts);
+        if has_holes {
+            let mut starts = cuts.starts.iter_mut();
+            let mut done = 0;
+            for stretch in cuts.stretches.iter().map(|s| (s.start, s.end)).chain([(text.len(), 0)]) {
+                if done < stretch.0 {
+                    if let Some(hole) = starts.find(|start| **start as usize == done) {
+                        *hole |= SKIP;
+                    }
+                }
+                done = stretch.1;
+            }
+        }
+        if let Some(dropped) = &self.dropped {
+            for start in &mut cuts.starts {
+                if *start & SKIP == 0 && dropped[self.class_at(text, *start as usize)] {
+                    *start |= SKIP;
+                }
+            }
+        }
+    }
+
+    fn class_at(&self, text: &[u8], at: usize) -> usize {
+        match text[at] {
+            byte @ 0..=127 => self.machine.symbol_of[byte as usize] as usize,
+            _ => {
+                let character = text[at..text.len().min(at + 4)].utf8_chunks().next().and_then(|c| c.valid().chars().next());
+                self.machine.classes.of(character.map_or(0, |c| c as u32)) as usize
+            }
+        }
+    }
+}
+
+impl Part {
+    fn new(part: &PreTokenizer, place: &str) -> Result<Part> {
+        let unsupported = |what: &str| Err(Error::unsupported(format!("{what} in this engine"), place));
+        let (pattern, behavior, invert) = match part {
+            PreTokenizer::Split { pattern, behavior, invert } => (pattern, *behavior, *invert),
+            PreTokenizer::ByteLevel { pattern: Some(pattern), .. } => (pattern, Behavior::Isolated, false),
+            _ => return unsupported("this pre-tokenizer"),
+        };
+        if matches!(pattern, Pattern::String(text) if text.is_empty()) {
+            return unsupported("an empty pattern");
+        }
+        let tree = pattern.tree();
+        let plain = |tree| Fused { tree, gaps: vec![] };
+        let (fused, drops_matches, drops_gaps) = match (behavior, invert, tree.single_set()) {
+            (Behavior::Isolated, _, _) => (plain(tree), false, false),
+            (Behavior::Removed, _, _) => (plain(tree), !invert, invert),
+            (Behavior::Contiguous, _, Some(set)) | (_, false, Some(set)) => (plain(merged(set, behavior)), false, false),
+            (Behavior::MergedWithPrevious, ..) => return unsupported("MergedWithPrevious for this pattern"),
+            (Behavior::MergedWithNext, ..) => return unsupported("MergedWithNext for this pattern"),
+            (Behavior::Contiguous, ..) => return unsupported("Contiguous for this pattern"),
+        };
+        Ok(Part { fused, drops_matches, drops_gaps, place: place.to_owned() })
+    }
+
+    fn compile(self) -> Result<Stage> {
+        let refuse = |why: &str| Error::unsupported(format!("{why}: not in this engine"), self.place.clone());
+        let machine = build_transducer(&self.fused.tree, &self.fused.gaps).map_err(refuse)?;
+        let dropped = match (self.drops_matches, self.drops_gaps) {
+            (false, false) => None,
+            (drops_matches, drops_gaps) => {
+                let is_match = machine.is_match.as_ref();
+                let is_match = is_match.ok_or_else(|| refuse("what a piece is does not show in its first character"))?;
+                let dropped: Vec<bool> = is_match.iter().map(|&m| if m { drops_matches } else { drops_gaps }).collect();
+                dropped.contains(&true).then_some(dropped)
+            }
+        };
+        Ok(Stage { machine, dropped })
+    }
+}
+
+/// The pieces of a Split at each character of a set, as matches: see `CHARACTER_TEMPLATES` in the reference engine.
+fn merged(set: &CodePointSet, behavior: Behavior) -> Tree {
+    let (point, other) = (Node::Set(0), Node::Set(1));
+    let repeat = |body: &Node, minimum, maximum| Node::Repeat { body: Box::new(body.clone()), minimum, maximum, greedy: true };
+    let root = match behavior {
+        Behavior::MergedWithPrevious => Node::Alternation(vec![
+            Node::Sequence(vec![repeat(&other, 1, None), repeat(&point, 0, Some(1))]),
+            point,
+        ]),
+        Behavior::MergedWithNext => Node::Alternation(vec![
+            Node::Sequence(vec![repeat(&point, 0, Some(1)), repeat(&other, 1, None)]),
+            point,
+        ]),
+        _ => Node::Alternation(vec![repeat(&point, 1, None), repeat(&other, 1, None)]),
+    };
+    Tree { sets: vec![set.clone(), set.complement()], root }
+}

@@ -1,0 +1,446 @@
+//! The column road: from a column of texts to a column of ids.
+//!
+//!     rows -> chunks -> pieces between added tokens -> [rewritten] -> pretokens -> cache and model -> template
+//!
+//! Rows go through in chunks of some 32 KB, so that what one station writes is still near when the next one reads it. A
+//! chunk is a text and the places in it where something happens (`Event`): the text is the column's own wherever
+//! nothing rewrites it. What an added token covers is a hole in it.
+//!
+//! The road for one text with tokens and offsets is `aligned.rs`.
+
+use std::sync::Mutex;
+
+use crate::added_tokens::{AddedMatch, AddedVocabulary};
+use crate::cache::{Cache, Event, Output, SKIP};
+use crate::columns::{IdColumn, TextColumn};
+use crate::cutter::{Cuts, Cutter};
+use crate::error::{Error, Result};
+use crate::models::PretokenModel;
+use crate::patterns::splitter::Splitter;
+use crate::spaces::SpaceCutter;
+
+/// Bytes a chunk: the text, its symbols, bits and beginnings stay in the second-level cache together.
+const CHUNK: usize = 32 << 10;
+/// Longer pieces are cut at places where the pattern's state is known, so that memory does not grow with them.
+const WINDOW: usize = 64 << 10;
+/// Short pretokens that a thread remembers: 32 bytes each, and half as much for the index.
+pub const CACHED_PRETOKENS: usize = 1 << 20;
+
+/// What a normalizer is to this road.
+pub trait Rewrite: Send + Sync {
+    /// Whether the text may change; false is a proof that it does not. Called for every piece, so it has to be fast.
+    fn may_change(&self, text: &str) -> bool;
+
+    /// Append what becomes of the text.
+    fn rewrite(&self, text: &str, rewritten: &mut String) -> Result<()>;
+}
+
+/// How pieces become pretokens.
+pub enum Cutting {
+    /// By patterns. With `prefix_space`, each piece that does not begin with a space gets one.
+    Patterns {
+        /// The stages.
+        cutter: Cutter,
+        /// ByteLevel's `add_prefix_space`.
+        prefix_space: bool,
+    },
+    /// A piece is one pretoken, cut where no merge can reach.
+    Spaces(SpaceCutter),
+}
+
+/// What is done to the ids of a document at its ends.
+pub trait Finish: Sync {
+    /// Called where a document begins.
+    fn begin(&self, ids: &mut Vec<u32>);
+    /// Called where it ends; its ids begin at `first`. Gives whether truncation cut them.
+    fn end(&self, ids: &mut Vec<u32>, first: usize) -> Result<bool>;
+}
+
+/// The stations that a text passes, and the scratch memory of the threads that were here.
+pub struct Road<M: PretokenModel> {
+    /// The model.
+    pub model: M,
+    /// The added tokens.
+    pub added: AddedVocabulary,
+    /// The normalizer.
+    pub rewriter: Option<Box<dyn Rewrite>>,
+    /// The pre-tokenizer.
+    pub cutting: Cutting,
+    /// Scratch memory that no thread uses at the moment.
+    pub workers: Mutex<Vec<Box<Worker<M::Scratch>>>>,
+}
+
+/// The scratch memory of a thread.
+pub struct Worker<S> {
+    cache: Cache<S>,
+    cuts: Cuts,
+    matches: Vec<AddedMatch>,
+    inner_matches: Vec<AddedMatch>,
+    pieces: Vec<(usize, usize)>,
+    happenings: Vec<(usize, Happening)>,
+    events: Vec<(u32, Event)>,
+    rewritten: String,
+    buffer: Vec<u8>,
+}
+
+/// What happens at a place of a chunk.
+#[derive(Clone, Copy)]
+enum Happening {
+    Id(u32),
+    EndOfDocument,
+}
+
+impl<S: Default> Worker<S> {
+    fn new() -> Worker<S> {
+        Worker {
+            cache: Cache::new(CACHED_PRETOKENS),
+            cuts: Cuts::default(),
+            matches: vec![],
+            inner_matches: vec![],
+            pieces: vec![],
+            happenings: vec![],
+            events: vec![],
+            rewritten: String::new(),
+            buffer: vec![],
+        }
+    }
+}
+
+/// Where the ids of documents go.
+struct Sink<'a> {
+    column: &'a mut IdColumn,
+    finish: &'a dyn Finish,
+    rows: usize,
+    /// The failures of documents that are not at their end yet.
+    failures: Vec<(usize, Error)>,
+}
+
+impl Sink<'_> {
+    fn end_document(column_offsets: &mut Vec<i64>, ids: &mut Vec<u32>, finish: &dyn Finish, rows: usize) -> Result<bool> {
+        let first = *column_offsets.last().expect("there is always one") as usize;
+        let result = finish.end(ids, first);
+        if result.is_err() {
+            ids.truncate(first);
+        }
+        column_offsets.push(ids.len() as i64);
+        if column_offsets.len() <= rows {
+            finish.begin(ids);
+        }
+        result
+    }
+}
+
+/// The column road without its model's type.
+pub trait ColumnRoad: Send + Sync {
+    /// Append the ids of all rows. Rows that fail are in `failures`, with empty lists.
+    fn encode(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn);
+}
+
+impl<M> ColumnRoad for Road<M>
+where
+    M: PretokenModel + Send + Sync,
+    M::Scratch: Default + Send,
+{
+    fn encode(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn) {
+        let free = self.workers.lock().map(|mut workers| workers.pop()).ok().flatten();
+        let mut worker = free.unwrap_or_else(|| Box::new(Worker::new()));
+        ids.list_offsets.push(ids.ids.len() as i64);
+        let rows = texts.rows();
+        if rows > 0 {
+            finish.begin(&mut ids.ids);
+        }
+        ids.list_offsets.reserve(rows);
+        let mut sink = Sink { column: ids, finish, rows, failures: vec![] };
+        let mut row = 0;
+        while row < rows {
+            let start = texts.offset(row);
+            let mut end_row = row + 1;
+            while end_row < rows && texts.offset(end_row + 1) - start <= CHUNK {
+                end_row += 1;
+            }
+            self.encode_chunk(&mut worker, texts, row, end_row, &mut sink);
+            row = end_row;
+        }
+        if let Ok(mut workers) = self.workers.lock() {
+            workers.push(worker);
+        }
+    }
+}
+
+impl<M> Road<M>
+where
+    M: PretokenModel,
+    M::Scratch: Default,
+{
+    fn encode_chunk(
+        &self,
+        worker: &mut Worker<M::Scratch>,
+        texts: TextColumn,
+        first_row: usize,
+        end_row: usize,
+        sink: &mut Sink,
+    ) {
+        let base = texts.offset(first_row);
+        let whole = texts.bytes(base, texts.offset(end_row));
+        worker.pieces.clear();
+        worker.happenings.clear();
+        let mut is_rewritten = self.rewrites_always();
+        for row in first_row..end_row {
+            let place = texts.offset(row) - base;
+            let outcome = texts.text(row).and_then(|text| {
+                self.find_pieces(worker, text, place)?;
+                Ok(text)
+            });
+            match outcome {
+                Ok(text) => is_rewritten = is_rewritten || self.rewriter.as_ref().is_some_and(|r| r.may_change(text)),
+                Err(error) => {
+                    let error = if error.row.is_some() { error } else { error.in_row(row) };
+                    sink.failures.push((row, error));
+                }
+            }
+            worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
+        }
+        if is_rewritten || !self.added.normalized_pass.is_empty() {
+            let buffer = std::mem::take(&mut worker.buffer);
+            let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
+            self.encode_text(worker, &buffer, sink);
+            worker.buffer = buffer;
+        } else {
+            self.encode_text(worker, whole, sink);
+        }
+    }
+
+    fn rewrites_always(&self) -> bool {
+        matches!(self.cutting, Cutting::Patterns { prefix_space: true, .. } | Cutting::Spaces(_))
+    }
+
+    /// Find the pieces of a document between the matches of the raw pass.
+    fn find_pieces(&self, worker: &mut Worker<M::Scratch>, text: &str, place: usize) -> Result<()> {
+        worker.matches.clear();
+        self.added.raw_pass.matches(text, &mut worker.matches)?;
+        let mut done = 0;
+        for found in &worker.matches {
+            if done < found.start {
+                worker.pieces.push((place + done, place + found.start));
+            }
+            // The match is there even where another one has consumed its text; a match without text is none.
+            if found.start < found.end {
+                worker.happenings.push((place + found.start.max(done), Happening::Id(found.token_id)));
+            }
+            done = found.end;
+        }
+        if done < text.len() {
+            worker.pieces.push((place + done, place + text.len()));
+        }
+        Ok(())
+    }
+
+    /// Write the pieces as they are after the normalizer, the second pass of added tokens and the prefix space, and put
+    /// pieces and happenings in their new places. Added tokens take no room in the new text.
+    fn write_pieces(
+        &self,
+        worker: &mut Worker<M::Scratch>,
+        whole: &[u8],
+        mut buffer: Vec<u8>,
+        first_row: usize,
+        sink: &mut Sink,
+    ) -> Vec<u8> {
+        buffer.clear();
+        let old_pieces = std::mem::take(&mut worker.pieces);
+        let old_happenings = std::mem::take(&mut worker.happenings);
+        let mut happenings = old_happenings.into_iter().peekable();
+        let mut row = first_row;
+        for &(start, end) in &old_pieces {
+            while let Some(&(at, happening)) = happenings.peek().filter(|(at, _)| *at <= start) {
+                let _ = at;
+                row += usize::from(matches!(happening, Happening::EndOfDocument));
+                worker.happenings.push((buffer.len(), happening));
+                happenings.next();
+            }
+            let text = std::str::from_utf8(&whole[start..end]).expect("pieces are cut from checked texts");
+            let is_at_start = start == 0 || worker_is_document_start(&worker.happenings, buffer.len());
+            if let Err(error) = self.write_piece(worker, text, is_at_start, &mut buffer) {
+                sink.failures.push((row, error.in_row(row)));
+            }
+        }
+        for (_, happening) in happenings {
+            worker.happenings.push((buffer.len(), happening));
+        }
+        buffer
+    }
+
+    fn write_piece(
+        &self,
+        worker: &mut Worker<M::Scratch>,
+        text: &str,
+        is_at_start: bool,
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
+        let mut rewritten = std::mem::take(&mut worker.rewritten);
+        let text = match &self.rewriter {
+            Some(rewriter) if rewriter.may_change(text) => {
+                rewritten.clear();
+                rewriter.rewrite(text, &mut rewritten)?;
+                rewritten.as_str()
+            }
+            _ => text,
+        };
+        worker.inner_matches.clear();
+        self.added.normalized_pass.matches(text, &mut worker.inner_matches)?;
+        let mut done = 0;
+        for at in 0..=worker.inner_matches.len() {
+            let found = worker.inner_matches.get(at).copied();
+            let end = found.map_or(text.len(), |found| found.start);
+            if done < end {
+                let start = buffer.len();
+                self.cutting.begin_piece(&text[done..end], is_at_start && done == 0, buffer);
+                buffer.extend_from_slice(&text.as_bytes()[done..end]);
+                worker.pieces.push((start, buffer.len()));
+            }
+            if let Some(found) = found {
+                if found.start < found.end {
+                    worker.happenings.push((buffer.len(), Happening::Id(found.token_id)));
+                }
+                done = found.end;
+            }
+        }
+        worker.rewritten = rewritten;
+        Ok(())
+    }
+
+    fn encode_text(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
+        if let Cutting::Patterns { cutter, .. } = &self.cutting {
+            if text.len() > WINDOW && cutter.only_machine().is_some() && worker.pieces.iter().any(|(a, b)| b - a > WINDOW) {
+                return self.encode_long(worker, text, sink);
+            }
+        }
+        match &self.cutting {
+            Cutting::Patterns { cutter, .. } => cutter.cut(text, &worker.pieces, &mut worker.cuts),
+            Cutting::Spaces(cutter) => cutter.cut(text, &worker.pieces, &mut worker.cuts.starts),
+        }
+        worker.events.clear();
+        let starts = &mut worker.cuts.starts;
+        let mut span = 0;
+        for &(place, happening) in &worker.happenings {
+            span += starts[span..].partition_point(|&start| ((start & !SKIP) as usize) < place);
+            worker.events.push((span as u32, happening.event()));
+        }
+        starts.push(text.len() as u32);
+        encode_spans(&mut worker.cache, &self.model, text, &worker.cuts.starts, &worker.events, sink);
+    }
+
+    /// Encode a text with a long piece in it, piece by piece and window by window.
+    fn encode_long(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
+        let Cutting::Patterns { cutter, .. } = &self.cutting else { unreachable!("the caller has looked") };
+        let machine = cutter.only_machine().expect("the caller has looked");
+        let pieces = std::mem::take(&mut worker.pieces);
+        let happenings = std::mem::take(&mut worker.happenings);
+        let mut happenings = happenings.iter().peekable();
+        for &(piece_start, piece_end) in &pieces {
+            worker.events.clear();
+            while let Some((_, happening)) = happenings.next_if(|(at, _)| *at <= piece_start) {
+                worker.events.push((0, happening.event()));
+            }
+            let (mut at, mut row, mut open) = (piece_start, machine.start, piece_start);
+            while at < piece_end {
+                let window = &text[at..piece_end];
+                let cut = (window.len() > WINDOW).then(|| Splitter::cut_point(machine, window, WINDOW)).flatten();
+                let (length, next_row) = cut.unwrap_or((window.len(), machine.start));
+                Cutter::cut_stretch(machine, &window[..length], row, cut.is_none(), &mut worker.cuts);
+                // The token in which the window before ended goes on into this one.
+                let starts = &mut worker.cuts.starts;
+                let shift = (at - open) as u32;
+                starts.iter_mut().for_each(|start| *start += shift);
+                if starts.first() != Some(&0) {
+                    starts.insert(0, 0);
+                }
+                let span_text = &text[open..at + length];
+                if cut.is_none() {
+                    starts.push(span_text.len() as u32);
+                }
+                let next_open = open + *starts.last().expect("it has a first one") as usize;
+                encode_spans(&mut worker.cache, &self.model, span_text, &worker.cuts.starts, &worker.events, sink);
+                worker.events.clear();
+                (at, row, open) = (at + length, next_row, next_open);
+            }
+        }
+        worker.events.clear();
+        worker.events.extend(happenings.map(|(_, happening)| (0, happening.event())));
+        encode_spans(&mut worker.cache, &self.model, &[], &[0], &worker.events, sink);
+        worker.pieces = pieces;
+    }
+}
+
+fn worker_is_document_start(happenings: &[(usize, Happening)], place: usize) -> bool {
+    matches!(happenings.last(), Some(&(at, Happening::EndOfDocument)) if at == place)
+}
+
+impl Happening {
+    fn event(self) -> Event {
+        match self {
+            Happening::Id(id) => Event::Id(id),
+            Happening::EndOfDocument => Event::EndOfDocument,
+        }
+    }
+}
+
+impl Cutting {
+    /// Write what is put in front of a piece.
+    fn begin_piece(&self, piece: &str, is_at_start: bool, buffer: &mut Vec<u8>) {
+        let has_prefix = match self {
+            Cutting::Patterns { prefix_space, .. } => *prefix_space && !piece.starts_with(' '),
+            Cutting::Spaces(cutter) => cutter.puts_space_before(piece, is_at_start),
+        };
+        if has_prefix {
+            buffer.push(b' ');
+        }
+    }
+}
+
+fn encode_spans<M>(
+    cache: &mut Cache<M::Scratch>,
+    model: &M,
+    text: &[u8],
+    starts: &[u32],
+    events: &[(u32, Event)],
+    sink: &mut Sink,
+) where
+    M: PretokenModel,
+    M::Scratch: Default,
+{
+    let Sink { column, finish, rows, failures } = sink;
+    let IdColumn { ids, list_offsets, failures: failed_rows, truncated_rows } = &mut **column;
+    let mut output = Output { ids, failure: None };
+    cache.encode(model, text, starts, events, &mut output, |event, output| match event {
+        Event::Id(id) => output.ids.push(id),
+        Event::EndOfDocument => {
+            let row = list_offsets.len() - 1;
+            let known = failures.iter().position(|(failed, _)| *failed == row).map(|at| failures.remove(at).1);
+            let failure = known.or_else(|| output.failure.take().map(|error| error.in_row(row)));
+            output.failure = None;
+            if failure.is_some() {
+                output.ids.truncate(list_offsets[row] as usize);
+            }
+            let outcome = match failure {
+                Some(error) => {
+                    list_offsets.push(output.ids.len() as i64);
+                    if list_offsets.len() <= *rows {
+                        finish.begin(output.ids);
+                    }
+                    Err(error)
+                }
+                None => Sink::end_document(list_offsets, output.ids, *finish, *rows).map_err(|error| error.in_row(row)),
+            };
+            match outcome {
+                Ok(true) => truncated_rows.push(row as i64),
+                Ok(false) => {}
+                Err(error) => failed_rows.push((row, error)),
+            }
+        }
+    });
+    // A failure in a document that goes on in the next call.
+    if let Some(error) = output.failure.take() {
+        let row = list_offsets.len() - 1;
+        failures.push((row, error.in_row(row)));
+    }
+}
