@@ -15,7 +15,7 @@ from tokbatch.spec.regex_scanner import (
     read_class_escape,
     read_property,
 )
-from tokbatch.spec.unicode import EMPTY, CodePointSet, oniguruma_class
+from tokbatch.spec.unicode import CodePointSet, oniguruma_class
 
 DEPTH_LIMIT = 100
 
@@ -44,14 +44,14 @@ class _ClassReader:
         self.options = options
         self.depth = depth
         self.ranges: list[tuple[int, int]] = []
-        self.others = EMPTY
+        self.others: list[CodePointSet] = []
         self.before_and: CodePointSet | None = None
         self.state = "start"
         self.last: int | None = None
 
     def result(self) -> CodePointSet:
         """Give the members, with all intersections made."""
-        here = CodePointSet.from_ranges(self.ranges) | self.others
+        here = CodePointSet.union([CodePointSet.from_ranges(self.ranges), *self.others])
         return here if self.before_and is None else self.before_and & here
 
     def read(self) -> None:
@@ -71,7 +71,7 @@ class _ClassReader:
                 self.bracket()
             elif character == "&" and scanner.take("&"):
                 self.before_and = self.result()
-                self.ranges, self.others, self.state = [], EMPTY, "start"
+                self.ranges, self.others, self.state = [], [], "start"
             else:
                 self.character(ord(character))
 
@@ -91,7 +91,7 @@ class _ClassReader:
         """Add a class of characters."""
         if self.state == "range":
             self.scanner.fail("a class of characters at the end of a range")
-        self.others |= members
+        self.others.append(members)
         self.state, self.last = "value", None
 
     def hyphen(self) -> None:
@@ -113,7 +113,7 @@ class _ClassReader:
             if self.state == "range":  # [a-[b]]: Oniguruma drops both the a and the hyphen
                 self.ranges.pop()
             inner, negated = read_class(scanner, self.options, self.depth + 1)
-            self.others |= ~inner if negated else inner
+            self.others.append(~inner if negated else inner)
             self.state, self.last = "complete", None
             return
         scanner.at += len(name) + 3

@@ -11,6 +11,7 @@ character classes, `regex_folding.py` what `(?i)` does. Next: `engine/reference/
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 from tokbatch.spec.regex_class import read_class
@@ -99,6 +100,7 @@ class _Class:
 _Draft = Node | _Text | _Group | _Class
 
 
+@lru_cache(maxsize=64)
 def parse(pattern: str, where: str = "") -> Node:
     r"""Parse a pattern.
 

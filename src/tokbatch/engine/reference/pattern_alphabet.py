@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
+from operator import xor
 
 from tokbatch.spec.regex_syntax import NEWLINE
 from tokbatch.spec.regex_tree import Anchor, Node, Set, children
@@ -23,16 +25,17 @@ class Alphabet:
 
     def __init__(self, tree: Node):
         self._sets = [*dict.fromkeys(_sets_of(tree))]
-        bounds = sorted({0, 0x80, *(bound for members in self._sets for bound in members.bounds)} - {0x110000})
-        signatures = [0] * len(bounds)
+        changes = dict.fromkeys((0, 0x80, 0xD800, 0xE000), 0)
         for bit, members in enumerate(self._sets):
-            for first, last in members.ranges():
-                for index in range(bisect_right(bounds, first) - 1, bisect_right(bounds, last)):
-                    signatures[index] |= 1 << bit
+            for bound in members.bounds:
+                changes[bound] = changes.get(bound, 0) ^ 1 << bit
+        changes.pop(0x110000, None)
+        self._bounds = sorted(changes)
+        signatures = list(accumulate((changes[bound] for bound in self._bounds), xor))
+        signatures[self._bounds.index(0xD800)] = signatures[0]  # no character
         numbers: dict[int, int] = {}
-        self._bounds = bounds
         self._classes = [numbers.setdefault(signature, len(numbers)) for signature in signatures]
-        self.size = len(numbers)
+        self.classes = frozenset(numbers.values())
         self._members = {
             members: frozenset(number for signature, number in numbers.items() if signature >> bit & 1)
             for bit, members in enumerate(self._sets)

@@ -30,7 +30,6 @@ from tokbatch.spec.regex_tree import (
     maximum_length,
     minimum_length,
 )
-from tokbatch.spec.unicode import ALL
 
 RETRY_LIMIT = 10_000_000
 PROGRAM_LIMIT = 200_000
@@ -48,8 +47,7 @@ class Machine:
     def __init__(self, tree: Node, alphabet: Alphabet):
         self.alphabet = alphabet
         self.program = _Compiler(alphabet).program(tree)
-        begins = ALL if minimum_length(tree) == 0 else may_begin(tree)
-        self._first = frozenset(range(alphabet.size)) if begins == ALL else _classes_of(begins, tree, alphabet)
+        self._first = may_begin(tree, alphabet)
         self._can_be_empty = minimum_length(tree) == 0
         self._forgets = _has_search_start(tree)
 
@@ -81,17 +79,6 @@ class Machine:
     def forgets(self) -> bool:
         r"""True where what fails in one search may not fail in the next (`\G`)."""
         return self._forgets
-
-
-def _classes_of(begins: Any, tree: Node, alphabet: Alphabet) -> frozenset[int]:
-    return frozenset(
-        number for members in _first_sets(tree) if not (members - begins) for number in alphabet.classes_in(members)
-    )
-
-
-def _first_sets(tree: Node) -> list[Any]:
-    found = [tree.members] if isinstance(tree, Set) else []
-    return [*found, *(members for child in children(tree) for members in _first_sets(child))]
 
 
 def _has_search_start(node: Node) -> bool:

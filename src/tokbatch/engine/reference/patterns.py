@@ -20,6 +20,7 @@ from tokbatch.engine.reference.pattern_analysis import (
     degree,
     fits_re,
     surely_matches,
+    uses_what_it_scans,
 )
 from tokbatch.engine.reference.pattern_machine import Machine
 from tokbatch.engine.reference.pattern_source import HAS_ATOMIC_GROUPS, python_source
@@ -27,7 +28,6 @@ from tokbatch.errors import TokbatchError
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.regex_syntax import parse
 from tokbatch.spec.regex_tree import Atomic, Node, children, minimum_length
-from tokbatch.spec.unicode import ALL
 
 Spans = list[tuple[int, int]]
 
@@ -99,9 +99,10 @@ class TreePattern(CompiledPattern):
         self._tree = tree
         self._alphabet = Alphabet(tree)
         self._can_be_empty = minimum_length(tree) == 0
-        self.covers = not self._can_be_empty and surely_matches(tree) == ALL
+        self.covers = not self._can_be_empty and surely_matches(tree, self._alphabet) == self._alphabet.classes
         self._degree = degree(tree)
-        self._in_vain = attempts_in_vain(tree)
+        self._in_vain = attempts_in_vain(tree, self._alphabet)
+        self._is_linear = self._degree <= 1 and not self._in_vain and uses_what_it_scans(tree, self._alphabet)
         self._python: re.Pattern[str] | None = None
         if fits_re(tree) and self._degree < EXPONENTIAL and (HAS_ATOMIC_GROUPS or not _has_atomic(tree)):
             try:
@@ -122,13 +123,13 @@ class TreePattern(CompiledPattern):
         written = self._alphabet.written(text)
         if self._can_be_empty:
             return _spans_with_empty_ones(self._python, written)
-        if len(text) > _LONG_TEXT and self._degree:
+        if len(text) > _LONG_TEXT and not self._is_linear:
             return self._spans_of_long(self._python, text, written)
         return [match.span() for match in self._python.finditer(written)]
 
     def findall(self, text: str) -> list[str]:
         """As in `CompiledPattern`."""
-        if self._python is None or not self.covers or self._degree > 1 or (len(text) > _LONG_TEXT and self._degree):
+        if self._python is None or not (self.covers and self._is_linear):
             return super().findall(text)
         if text.isascii():
             return self._python.findall(text)

@@ -7,7 +7,7 @@ Which sets the oracle uses stands in `__init__.py`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 
@@ -28,13 +28,12 @@ class CodePointSet:
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> CodePointSet:
         """Take (first, last) ranges, both ends inclusive, in any order; they may overlap."""
-        bounds: list[int] = []
-        for first, last in sorted(ranges):
-            if bounds and first <= bounds[-1]:
-                bounds[-1] = max(bounds[-1], last + 1)
-            else:
-                bounds += (first, last + 1)
-        return cls(tuple(bounds)) & ALL if bounds else EMPTY
+        cut = (
+            (max(first, low), min(last + 1, high))
+            for first, last in ranges
+            for low, high in ((0, 0xD800), (0xE000, 0x110000))
+        )
+        return cls.union(cls((start, end)) for start, end in cut if start < end)
 
     @classmethod
     def from_characters(cls, characters: Iterable[str]) -> CodePointSet:
@@ -43,7 +42,7 @@ class CodePointSet:
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """Give the ranges as (first, last), both inclusive, ascending."""
-        return zip(self.bounds[::2], (end - 1 for end in self.bounds[1::2]))  # noqa: B905
+        return zip(self.bounds[::2], (end - 1 for end in self.bounds[1::2]), strict=True)
 
     def __iter__(self) -> Iterator[int]:
         return chain.from_iterable(range(first, last + 1) for first, last in self.ranges())
@@ -67,31 +66,32 @@ class CodePointSet:
         shown = ", ".join(f"{first:04X}-{last:04X}" for first, last in list(self.ranges())[:8])
         return f"CodePointSet({len(self)} code points: {shown}{', ...' if len(self.bounds) > 16 else ''})"
 
-    def __and__(self, other: CodePointSet) -> CodePointSet:
-        return self._combined(other, lambda here, there: here and there)
-
     def __or__(self, other: CodePointSet) -> CodePointSet:
-        return self._combined(other, lambda here, there: here or there)
+        return CodePointSet.union([self, other])
+
+    def __and__(self, other: CodePointSet) -> CodePointSet:
+        return ~(~self | ~other)
 
     def __sub__(self, other: CodePointSet) -> CodePointSet:
-        return self._combined(other, lambda here, there: here and not there)
+        return ~(~self | other)
 
     def __invert__(self) -> CodePointSet:
-        return ALL - self
+        # The bounds of what is in one of two sets but not in both are those that only one of them has.
+        return CodePointSet(tuple(sorted(set(self.bounds).symmetric_difference(ALL.bounds))))
 
-    def _combined(self, other: CodePointSet, keep: Callable[[bool, bool], bool]) -> CodePointSet:
+    @classmethod
+    def union(cls, sets: Iterable[CodePointSet]) -> CodePointSet:
+        """Give what is in any of the sets."""
+        pairs = sorted(pair for one in sets for pair in zip(one.bounds[::2], one.bounds[1::2], strict=True))
         bounds: list[int] = []
-        inside = False
-        here = there = 0
-        for bound in sorted({*self.bounds, *other.bounds}):
-            while here < len(self.bounds) and self.bounds[here] <= bound:
-                here += 1
-            while there < len(other.bounds) and other.bounds[there] <= bound:
-                there += 1
-            if keep(here % 2 == 1, there % 2 == 1) != inside:
-                inside = not inside
-                bounds.append(bound)
-        return CodePointSet(tuple(bounds))
+        end_before = -1
+        for start, end in pairs:
+            if start > end_before:
+                bounds += (start, end)
+                end_before = end
+            elif end > end_before:
+                bounds[-1] = end_before = end
+        return cls(tuple(bounds))
 
 
 ALL = CodePointSet((0, 0xD800, 0xE000, 0x110000))

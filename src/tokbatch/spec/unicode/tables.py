@@ -13,7 +13,7 @@ import json
 import struct
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
@@ -25,8 +25,8 @@ from tokbatch.spec.unicode.code_points import CodePointSet
 class Tables:
     """One file of tables in memory."""
 
-    def __init__(self, sections: dict[str, list[int]] | None = None, facts: dict[str, Any] | None = None):
-        self.sections = sections if sections is not None else {}
+    def __init__(self, sections: dict[str, Sequence[int]] | None = None, facts: dict[str, Any] | None = None):
+        self.sections: dict[str, Sequence[int]] = sections if sections is not None else {}
         self.facts = facts if facts is not None else {}
 
     def __contains__(self, name: str) -> bool:
@@ -76,7 +76,9 @@ class Tables:
         numbers.frombytes(raw[4 + size :])
         if sys.byteorder == "big":
             numbers.byteswap()
-        sections = {name: numbers[at : at + count].tolist() for name, (at, count) in header["sections"].items()}
+        sections: dict[str, Sequence[int]] = {
+            name: numbers[at : at + count] for name, (at, count) in header["sections"].items()
+        }
         return cls(sections, header["facts"])
 
 
@@ -86,5 +88,5 @@ def load_tables(name: str) -> Tables:
     return Tables.from_bytes(files(__package__).joinpath(f"{name}.bin").read_bytes())
 
 
-def _differences(ascending: tuple[int, ...] | list[int]) -> list[int]:
+def _differences(ascending: Sequence[int]) -> list[int]:
     return [later - earlier for earlier, later in pairwise([0, *ascending])]
