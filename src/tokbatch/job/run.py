@@ -76,6 +76,7 @@ class _Run:
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     rows_done: dict[int, int] = field(default_factory=dict)
+    finished_bytes: int = 0
     deaths: dict[int, int] = field(default_factory=dict)
     retries: list[dict[str, Any]] = field(default_factory=list)
 
@@ -127,6 +128,7 @@ class _Run:
                 self.records[shard.index] = record
         for name in self.skipped:
             self._forget(name)
+        self._count_finished()
 
     def _has_part(self, record: dict[str, Any]) -> bool:
         path = self.storage.folder / record["part"]["path"]
@@ -177,6 +179,7 @@ class _Run:
         record = shard_record(self.job, task.shard.index, part, result)
         self.storage.write_json(_record_name(task.shard), record)
         self.records[task.shard.index] = record
+        self.finished_bytes += task.shard.text_bytes
         self.rows_done.pop(task.shard.index, None)
 
     def _fail(self, task: Task, error: dict[str, Any], pending: deque[Shard]) -> None:
@@ -193,6 +196,7 @@ class _Run:
         self._forget(name)
         for shard in [shard for shard in pending if self._name(shard) == name]:
             pending.remove(shard)
+        self._count_finished()
 
     def _retry(self, task: Task, reason: str, pending: deque[Shard]) -> None:
         """Give the shard of a worker that died to another one, a few times."""
@@ -249,14 +253,14 @@ class _Run:
                 (self.storage.folder / _record_name(shard)).unlink(missing_ok=True)
                 (self.storage.data / shard.part_name(name)).unlink(missing_ok=True)
 
+    def _count_finished(self) -> None:
+        finished = (s for s in self.job.shards if s.index in self.records or self._name(s) in self.skipped)
+        self.finished_bytes = sum(shard.text_bytes for shard in finished)
+
     def _done_bytes(self) -> int:
-        done = 0
-        for shard in self.job.shards:
-            if shard.index in self.records or self._name(shard) in self.skipped:
-                done += shard.text_bytes
-            elif shard.index in self.rows_done:
-                done += shard.text_bytes * self.rows_done[shard.index] // max(1, shard.rows)
-        return done
+        """Add what the workers have done of their current shards to what is finished."""
+        current = ((self.job.shards[index], rows) for index, rows in self.rows_done.items())
+        return self.finished_bytes + sum(s.text_bytes * rows // max(1, s.rows) for s, rows in current)
 
     def _all_skipped(self) -> dict[str, str]:
         return {**dict(self.job.skipped), **self.skipped}
