@@ -5,9 +5,15 @@
 
 pub mod bpe;
 pub mod merges;
+pub mod trie;
+pub mod unigram;
 pub mod vocabulary;
+pub mod wordlevel;
+pub mod wordpiece;
+pub mod written;
 
 use crate::error::Result;
+use vocabulary::Vocabulary;
 
 /// A token in a pretoken: see `engine/reference/models/__init__.py` for what `start` and `end` (in bytes) are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,4 +31,117 @@ pub trait PretokenModel {
 
     /// Append the ids of a pretoken. What it cannot spell without an unknown token is an error.
     fn encode(&self, pretoken: &[u8], scratch: &mut Self::Scratch, ids: &mut Vec<u32>) -> Result<()>;
+}
+
+/// What a model is to the road that gives tokens and offsets, and to whoever asks for its tokens.
+pub trait TokenModel: PretokenModel {
+    /// Append the tokens of a pretoken with their places. The pretoken is text, as the vocabulary writes it.
+    fn tokenize(&self, pretoken: &str, scratch: &mut Self::Scratch, tokens: &mut Vec<Token>) -> Result<()>;
+
+    /// The string of a token that `tokenize` gave for this pretoken.
+    fn value(&self, token: &Token, pretoken: &str) -> String;
+
+    /// The vocabulary.
+    fn vocabulary(&self) -> &Vocabulary;
+
+    /// The id of an entry of the vocabulary.
+    fn token_to_id(&self, token: &[u8]) -> Option<u32> {
+        self.vocabulary().id(token)
+    }
+
+    /// The id that stands for what the vocabulary cannot spell, where there is one.
+    fn unk_id(&self) -> Option<u32>;
+
+    /// The ids of `<0x00>` to `<0xFF>` where byte fallback is on.
+    fn byte_token_ids(&self) -> Vec<u32> {
+        vec![]
+    }
+}
+
+impl TokenModel for bpe::Bpe {
+    fn tokenize(&self, pretoken: &str, scratch: &mut bpe::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, scratch, tokens)
+    }
+
+    fn value(&self, token: &Token, pretoken: &str) -> String {
+        let is_whole = self.ignores_merges() && token.start == 0 && token.end == pretoken.len();
+        if is_whole && self.vocabulary.id(pretoken.as_bytes()) == Some(token.id) {
+            return pretoken.to_owned();
+        }
+        String::from_utf8_lossy(self.vocabulary.token(token.id).unwrap_or_default()).into_owned()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn unk_id(&self) -> Option<u32> {
+        self.unk_id()
+    }
+
+    fn byte_token_ids(&self) -> Vec<u32> {
+        self.byte_token_ids()
+    }
+}
+
+impl TokenModel for wordpiece::WordPiece {
+    fn tokenize(&self, pretoken: &str, _: &mut wordpiece::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, tokens)
+    }
+
+    fn value(&self, token: &Token, pretoken: &str) -> String {
+        self.value(token, pretoken)
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn unk_id(&self) -> Option<u32> {
+        self.unk_id()
+    }
+}
+
+impl TokenModel for wordlevel::WordLevel {
+    fn tokenize(&self, pretoken: &str, _: &mut wordlevel::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, tokens)
+    }
+
+    fn value(&self, _: &Token, pretoken: &str) -> String {
+        self.value(pretoken)
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn unk_id(&self) -> Option<u32> {
+        self.unk_id()
+    }
+}
+
+impl TokenModel for unigram::Unigram {
+    fn tokenize(&self, pretoken: &str, scratch: &mut unigram::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, scratch, tokens)
+    }
+
+    fn value(&self, token: &Token, pretoken: &str) -> String {
+        self.value(token, pretoken)
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn token_to_id(&self, token: &[u8]) -> Option<u32> {
+        self.token_to_id(token)
+    }
+
+    fn unk_id(&self) -> Option<u32> {
+        self.unk_id()
+    }
+
+    fn byte_token_ids(&self) -> Vec<u32> {
+        self.byte_token_ids()
+    }
 }
