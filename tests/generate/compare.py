@@ -16,7 +16,7 @@ from oracles import oracle
 from oracles.answers import plain
 
 Value = dict[str, Any]
-ORACLE_LOADS = 6
+ORACLE_LOADS = 24
 
 
 @dataclass(frozen=True)
