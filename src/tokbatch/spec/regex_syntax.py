@@ -422,7 +422,9 @@ class _Parser:
             case Repeat():
                 if draft.maximum == 0:
                     return EMPTY_SEQUENCE
-                return replace(draft, body=self.resolve(draft.body, in_look_behind))
+                repeat = replace(draft, body=self.resolve(draft.body, in_look_behind))
+                self.check_count(repeat)
+                return repeat
             case Atomic():
                 return Atomic(self.resolve(draft.body, in_look_behind))
             case Look():
@@ -431,6 +433,13 @@ class _Parser:
                 return look
             case _:
                 return draft
+
+    def check_count(self, repeat: Repeat) -> None:
+        """Refuse `(?:^a*){2}`: whether an empty round ends such a loop depends on how long Oniguruma's program is."""
+        if repeat.minimum > 1 and minimum_length(repeat.body) == 0:
+            for node in _descendants(repeat.body):
+                if isinstance(node, Anchor | Look):
+                    self.scanner.unsupported("a count of something that can be empty and depends on its surroundings")
 
     def check_look(self, look: Look) -> None:
         r"""Refuse a look-behind that is too long, and `\K` in any look-around.

@@ -10,35 +10,35 @@ That count is a model, since Oniguruma optimizes its programs; the border can li
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from tokbatch.engine.reference.pattern_alphabet import Alphabet
 from tokbatch.engine.reference.pattern_analysis import may_begin
-from tokbatch.errors import EncodeError, UnsupportedError
-from tokbatch.spec.regex_tree import (
-    Alternation,
-    Anchor,
-    AnchorKind,
-    Atomic,
-    Keep,
-    Look,
-    Node,
-    Repeat,
-    Sequence,
-    Set,
-    children,
-    maximum_length,
-    minimum_length,
+from tokbatch.engine.reference.pattern_program import (
+    ANCHOR,
+    ATOMIC,
+    END_ROUND,
+    ENTER_ROUND,
+    JUMP,
+    KEEP,
+    LOOK,
+    LOOP,
+    MATCH,
+    SET,
+    SPLIT,
+    LookProgram,
+    Program,
+    compile_program,
 )
+from tokbatch.errors import EncodeError
+from tokbatch.spec.regex_tree import Anchor, AnchorKind, Node, children, minimum_length
 
 RETRY_LIMIT = 10_000_000
-PROGRAM_LIMIT = 200_000
-STEP_LIMIT = 100_000_000
-STEPS_A_CHARACTER = 400
+STEP_LIMIT = 50_000_000
+STEPS_A_CHARACTER = 1_000
+# A look-behind that reaches back further than this is looked up in a sweep over the whole text.
+SHORT_REACH = 32
 
-# Instructions: (operation, argument, argument).
-SET, SPLIT, JUMP, ENTER_ROUND, END_ROUND, ANCHOR, LOOK, ATOMIC, KEEP, MATCH = range(10)
-Instruction = tuple[int, Any, Any]
+State = tuple[int, int, int]  # instruction, position, loops in whose round nothing was matched yet
 
 
 class Machine:
@@ -46,7 +46,7 @@ class Machine:
 
     def __init__(self, tree: Node, alphabet: Alphabet):
         self.alphabet = alphabet
-        self.program = _Compiler(alphabet).program(tree)
+        self.program = compile_program(tree, alphabet)
         self._first = may_begin(tree, alphabet)
         self._can_be_empty = minimum_length(tree) == 0
         self._forgets = _has_search_start(tree)
@@ -85,109 +85,17 @@ def _has_search_start(node: Node) -> bool:
     return (isinstance(node, Anchor) and node.kind == "search start") or any(map(_has_search_start, children(node)))
 
 
-class _Compiler:
-    """From tree to program."""
-
-    def __init__(self, alphabet: Alphabet):
-        self.alphabet = alphabet
-        self.loops = 0
-        self.size = 0
-
-    def program(self, tree: Node) -> Program:
-        code: list[Instruction] = []
-        self.emit(tree, code)
-        code.append((MATCH, None, None))
-        return Program(code)
-
-    def emit(self, node: Node, code: list[Instruction]) -> None:
-        self.size += 1
-        if self.size > PROGRAM_LIMIT:
-            raise UnsupportedError(
-                f"a regular expression of more than {PROGRAM_LIMIT} steps, counts written out, is not reproduced"
-            )
-        match node:
-            case Set(members):
-                code.append((SET, self.alphabet.classes_in(members), None))
-            case Sequence(parts):
-                for part in parts:
-                    self.emit(part, code)
-            case Alternation(branches):
-                self.alternation(branches, code)
-            case Repeat():
-                self.repeat(node, code)
-            case Atomic():
-                code.append((ATOMIC, self.program(node.body), None))
-            case Look():
-                reach = (minimum_length(node.body), maximum_length(node.body)) if node.behind else None
-                code.append((LOOK, (self.program(node.body), reach), node.negated))
-            case Anchor():
-                word = None if node.word is None else self.alphabet.classes_in(node.word)
-                code.append((ANCHOR, node.kind, word))
-            case Keep():
-                code.append((KEEP, None, None))
-
-    def alternation(self, branches: tuple[Node, ...], code: list[Instruction]) -> None:
-        jumps = []
-        for branch in branches[:-1]:
-            split = len(code)
-            code.append((SPLIT, split + 1, None))
-            self.emit(branch, code)
-            jumps.append(len(code))
-            code.append((JUMP, None, None))
-            code[split] = (SPLIT, split + 1, len(code))
-        self.emit(branches[-1], code)
-        for jump in jumps:
-            code[jump] = (JUMP, len(code), None)
-
-    def repeat(self, node: Repeat, code: list[Instruction]) -> None:
-        can_be_empty = minimum_length(node.body) == 0
-        for _ in range(node.minimum):
-            self.emit(node.body, code)
-        if node.maximum is None:
-            self.loop(node, can_be_empty, code)
-            return
-        splits = []
-        for _ in range(node.maximum - node.minimum):
-            splits.append(len(code))
-            code.append((SPLIT, None, None))
-            self.emit(node.body, code)
-        for split in splits:
-            ways = (split + 1, len(code))
-            code[split] = (SPLIT, *(ways if node.greedy else ways[::-1]))
-
-    def loop(self, node: Repeat, can_be_empty: bool, code: list[Instruction]) -> None:
-        """Write a loop without an end. A round that matched the empty text leaves it."""
-        split = len(code)
-        code.append((SPLIT, None, None))
-        bit = 0
-        if can_be_empty:
-            bit = 1 << self.loops
-            self.loops += 1
-            code.append((ENTER_ROUND, bit, None))
-        self.emit(node.body, code)
-        if can_be_empty:
-            code.append((END_ROUND, bit, len(code) + 2))
-        code.append((JUMP, split, None))
-        ways = (split + 1, len(code))
-        code[split] = (SPLIT, *(ways if node.greedy else ways[::-1]))
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """Instructions of a tree or of the inside of an atomic group or a look-around."""
-
-    code: list[Instruction]
-
-
 @dataclass(slots=True)
 class _Memory:
     r"""What one program is known to do in one text.
 
-    `failed` maps a state to the number of times a backtracker goes back before it has failed there; `results` maps a
-    position to (end, place of `\K`, that number) for programs that run as a whole.
+    `failed` maps a state to the number of times a backtracker goes back before it has failed there, `succeeded` a state
+    to (end of the match, that number); `results` maps a position to (end, place of `\K`, that number) for programs that
+    run as a whole.
     """
 
-    failed: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    failed: dict[State, int] = field(default_factory=dict)
+    succeeded: dict[State, tuple[int, int]] = field(default_factory=dict)
     results: dict[int, tuple[int | None, int | None, int]] = field(default_factory=dict)
 
 
@@ -199,6 +107,7 @@ class _Run:
         self.codes = machine.alphabet.numbered(text)
         self.text = text
         self.memories: dict[Program, _Memory] = {}
+        self.swept: dict[LookProgram, bytearray] = {}
         self.search_start = 0
         self.retries = 0
         self.steps = 0
@@ -227,28 +136,37 @@ class _Run:
         With a `target` only a match that ends there counts.
         """
         code, codes, failed = program.code, self.codes, memory.failed
+        succeeded = memory.succeeded if program.is_inner and not program.keeps and target is None else None
         length = len(codes)
-        pending: list[
-            tuple[int, int, int, int | None, int]
-        ] = []  # ways not taken: instruction, position, rounds, kept, trail
-        trail: list[tuple[tuple[int, int, int], int]] = []  # states gone through that have not failed yet
+        # Ways not taken: instruction, position, rounds, place of \K, and how much of the trail lies before.
+        pending: list[tuple[int, int, int, int | None, int]] = []
+        # States gone through that have not failed yet, each with the number of retries at that time.
+        trail: list[tuple[State, int]] = []
         at, position, rounds = 0, start, 0
         kept: int | None = None
-        steps = 0
-        while True:
+        end: int | None = None
+        while end is None:
             operation, first, second = code[at]
-            steps += 1
+            self.steps += 1
             if operation == SET:
-                passed = position < length and codes[position] in first
-                if passed:
+                if position < length and codes[position] in first:
                     position += 1
                     rounds = 0
                     at += 1
                     continue
-            elif operation == SPLIT:
+            elif operation in (SPLIT, LOOP):
+                if operation == LOOP:
+                    if position >= length or codes[position] not in first:
+                        at = second
+                        continue
+                    first = at + 1
                 state = (at, position, rounds)
                 known = failed.get(state)
                 if known is None:
+                    if succeeded and state in succeeded:
+                        end, cost = succeeded[state]
+                        self.retries += cost
+                        break
                     trail.append((state, self.retries))
                     pending.append((second, position, rounds, kept, len(trail)))
                     at = first
@@ -259,8 +177,8 @@ class _Run:
                 continue
             elif operation == MATCH:
                 if target is None or position == target:
-                    self.steps += steps
-                    return position, kept
+                    end = position
+                    break
             elif operation == ENTER_ROUND:
                 rounds |= first
                 at += 1
@@ -274,17 +192,16 @@ class _Run:
                 at += 1
                 continue
             elif operation == ATOMIC:
-                end, inner, cost = self.whole(first, position)
+                inner_end, inner_kept, cost = self.whole(first, position)
                 self.retries += cost
-                if end is not None:
-                    kept = kept if inner is None else inner
-                    if end > position:
-                        rounds = 0
-                    position = end
+                if inner_end is not None:
+                    kept = kept if inner_kept is None else inner_kept
+                    rounds = 0 if inner_end > position else rounds
+                    position = inner_end
                     at += 1
                     continue
             elif operation == LOOK:
-                if self.looks(first[0], first[1], position) != second:
+                if self.looks(first, position) != second:
                     at += 1
                     continue
             elif self.holds(first, second, position):
@@ -293,17 +210,18 @@ class _Run:
 
             # Failed here: go back.
             self.retries += 1
-            if self.retries > RETRY_LIMIT or self.steps + steps > self.step_limit:
+            if self.retries > RETRY_LIMIT or self.steps > self.step_limit:
                 self.give_up()
             if not pending:
-                for state, before in trail:
-                    failed[state] = self.retries - before
-                self.steps += steps
+                failed.update((state, self.retries - before) for state, before in trail)
                 return None, None
             at, position, rounds, kept, mark = pending.pop()
             while len(trail) > mark:
                 state, before = trail.pop()
                 failed[state] = self.retries - before
+        if succeeded is not None and end is not None:
+            succeeded.update((state, (end, self.retries - before)) for state, before in trail)
+        return end, kept
 
     def whole(self, program: Program, position: int) -> tuple[int | None, int | None, int]:
         """Run a program as a whole; give what `run` gives, and how often it went back for it."""
@@ -316,24 +234,60 @@ class _Run:
             self.retries = before
         return result
 
-    def looks(self, program: Program, reach: tuple[int, int | None] | None, position: int) -> bool:
-        """Say whether a look-ahead (no `reach`) or look-behind (`reach`: lengths) finds its body."""
-        if reach is None:
-            end, _, cost = self.whole(program, position)
+    def looks(self, look: LookProgram, position: int) -> bool:
+        """Say whether a look-around finds its body."""
+        if look.reach is None:
+            end, _, cost = self.whole(look.program, position)
             self.retries += cost
             return end is not None
-        memory = self.memory(program)
-        result = memory.results.get(position)
-        if result is None:
-            shortest, longest = reach
-            lowest = 0 if longest is None else max(0, position - longest)
-            found, here = False, _Memory()
-            for start in range(position - shortest, lowest - 1, -1):
-                if self.run(program, here, start, position)[0] is not None:
-                    found = True
-                    break
-            result = memory.results[position] = (position if found else None, None, 0)
-        return result[0] is not None
+        shortest, longest = look.reach
+        if longest is None or longest > SHORT_REACH:
+            if look not in self.swept:
+                self.swept[look] = self.sweep(look.program)
+            return bool(self.swept[look][position])
+        here = _Memory()
+        return any(
+            self.run(look.program, here, start, position)[0] is not None
+            for start in range(position - shortest, max(0, position - longest) - 1, -1)
+        )
+
+    def sweep(self, program: Program) -> bytearray:
+        """Mark the positions at which a match ends that begins anywhere: all threads of a program at once."""
+        ends = bytearray(len(self.codes) + 1)
+        threads: list[int] = []
+        for position in range(len(self.codes) + 1):
+            reached: set[int] = set()
+            waiting: list[int] = []
+            pending = [0, *threads]
+            while pending:
+                at = pending.pop()
+                if at in reached:
+                    continue
+                reached.add(at)
+                self.steps += 1
+                operation, first, second = program.code[at]
+                if operation == SET:
+                    waiting.append(at)
+                elif operation == SPLIT:
+                    pending += (first, second)
+                elif operation == LOOP:
+                    pending += (at + 1, second)
+                elif operation == JUMP:
+                    pending.append(first)
+                elif operation == MATCH:
+                    ends[position] = 1
+                elif operation == ANCHOR:
+                    if self.holds(first, second, position):
+                        pending.append(at + 1)
+                elif operation == LOOK:
+                    if self.looks(first, position) != second:
+                        pending.append(at + 1)
+                else:
+                    pending.append(at + 1)
+            if position < len(self.codes):
+                code = self.codes[position]
+                threads = [at + 1 for at in waiting if code in program.code[at][1]]
+        return ends
 
     def holds(self, kind: AnchorKind, word: frozenset[int] | None, position: int) -> bool:
         """Say whether an anchor holds at a position."""
