@@ -1,4 +1,6 @@
+import pathlib
 import random
+import shutil
 
 import fsspec
 import pyarrow as pa
@@ -166,3 +168,23 @@ def test_a_job_over_a_saved_dataset(saved):
     before = files_below(folder / "out")
     run_job(load_config(config, ["run.workers=1"]), overwrite=True)
     assert files_below(folder / "out") == before
+
+
+def test_a_name_on_the_hub_comes_from_the_local_cache(tmp_path, monkeypatch):
+    import datasets
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    pq.write_table(pa.table({"text": ["a", None, "b"]}), tmp_path / "a.parquet")
+    built = datasets.load_dataset("parquet", data_files=str(tmp_path / "a.parquet"))["train"]
+    made = pathlib.Path(built.cache_files[0]["filename"])
+    cached = tmp_path / "cache/org___name/default/0.0.0" / ("0123456789abcdef" * 3)[:40]
+    shutil.copytree(made.parent, cached)
+    (cached / made.name).rename(cached / "name-train.arrow")
+    source = open_source(Input("dataset", "org/name", "org/name"))
+    assert [row for batch in read(source, 1000) for row in batch["text"].to_pylist()] == ["a", None, "b"]
+    assert huggingface_hub.constants.HF_HUB_OFFLINE is True
+    assert datasets.config.HF_HUB_OFFLINE is False
+    with pytest.raises(InputError, match="org/none: cannot load the dataset"):
+        open_source(Input("dataset", "org/none", "org/none"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -89,13 +90,34 @@ def _load(source: Input) -> Any:
 
 
 def _from_hub(source: Input) -> Any:
+    """Load from the local cache; only what is not there is asked of the hub, so workers never ask it again."""
     import datasets
 
-    local = datasets.DownloadConfig(local_files_only=True)
     try:
-        return datasets.load_dataset(source.path, source.subset, split=source.split, download_config=local)
+        with _offline():
+            return datasets.load_dataset(source.path, source.subset, split=source.split)
     except Exception:
         return datasets.load_dataset(source.path, source.subset, split=source.split)
+
+
+@contextlib.contextmanager
+def _offline() -> Iterator[None]:
+    """Keep `datasets` from the network; it has no argument for that. It would warn that it is offline."""
+    import datasets
+    import huggingface_hub.constants
+
+    places: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
+    before = [place.HF_HUB_OFFLINE for place in places]
+    verbosity = datasets.logging.get_verbosity()
+    try:
+        for place in places:
+            place.HF_HUB_OFFLINE = True
+        datasets.logging.set_verbosity_error()
+        yield
+    finally:
+        datasets.logging.set_verbosity(verbosity)
+        for place, value in zip(places, before, strict=True):
+            place.HF_HUB_OFFLINE = value
 
 
 def _one_split(loaded: Any, source: Input) -> Any:
