@@ -9,14 +9,18 @@ pub mod byte_alphabet;
 pub mod cache;
 pub mod columns;
 pub mod cutter;
+pub mod encoding;
 pub mod engine;
 pub mod error;
 pub mod hash;
 pub mod models;
+pub mod padding;
 pub mod patterns;
 pub mod pipeline;
+pub mod post_processors;
 #[cfg(feature = "python")]
 mod python;
 pub mod spaces;
 pub mod spec;
+pub mod truncation;
 pub mod unicode;
