@@ -35,9 +35,10 @@ def _check_pre_tokenizer(pre_tokenizer: pre_tokenizers.PreTokenizer, where: str)
 def check_merges(model: models.BPE, where: str) -> None:
     """Refuse merges that name a token, or make one, that the vocabulary does not have."""
     vocab, merges = model.vocab, model.merges
-    has = vocab.__contains__
     cut = len((model.continuing_subword_prefix or "").encode())
-    if not cut and all(map(has, map("".join, merges))) and all(map(has, chain.from_iterable(merges))):
+    # Three million look-ups for the largest files, and a set answers them a quarter quicker than a dict.
+    has_all = set(vocab).issuperset
+    if not cut and has_all(map("".join, merges)) and has_all(chain.from_iterable(merges)):
         return
     longest = max((len(token.encode()) for token in vocab), default=0)
     for rank, (left, right) in enumerate(merges):

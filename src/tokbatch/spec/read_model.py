@@ -7,6 +7,7 @@ the first that can be built: a BPE whose merges are broken becomes a WordLevel m
 from __future__ import annotations
 
 import struct
+from itertools import repeat
 from typing import Any, cast
 
 from tokbatch.errors import SpecError, UnsupportedError
@@ -177,13 +178,14 @@ def _merges(value: Any, where: str) -> list[tuple[str, str]]:
 
 def _split(lines: list[str], where: str) -> list[tuple[str, str]]:
     """Split lines at their one blank; a line that starts with `#version` is none."""
-    pairs = [tuple(line.split(" ")) for line in lines]
-    if any(map((2).__ne__, map(len, pairs))) or any(line.startswith("#version") for line in lines):
-        pairs = []
-        for position, line in enumerate(lines):
-            if line.startswith("#version"):
-                continue
-            pairs.append(tuple(line.split(" ")))
-            if len(pairs[-1]) != 2:
-                raise SpecError(f"{show(line)} is not two tokens with one blank between", where=f"{where}[{position}]")
+    pairs = list(map(tuple, map(str.split, lines, repeat(" "))))
+    if set(map(len, pairs)) <= {2} and not any(map(str.startswith, lines, repeat("#version"))):
+        return cast(list[tuple[str, str]], pairs)
+    pairs = []
+    for position, line in enumerate(lines):
+        if line.startswith("#version"):
+            continue
+        pairs.append(tuple(line.split(" ")))
+        if len(pairs[-1]) != 2:
+            raise SpecError(f"{show(line)} is not two tokens with one blank between", where=f"{where}[{position}]")
     return cast(list[tuple[str, str]], pairs)
