@@ -1,6 +1,14 @@
 //! The added-token scanner: see `engine/reference/added_tokens.py` for the rules.
+//!
+//! Leftmost, then longest matches come from an Aho-Corasick automaton, so that a text takes linear time whatever the
+//! entries are. Between candidates the automaton rests: a look at two bytes says where a match can begin at all.
 
-use crate::error::{Error, Result};
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::nfa::contiguous::NFA;
+use aho_corasick::{Anchored, MatchKind};
+
+use crate::character_table::{set_named, CharacterSet};
+use crate::error::{Class, Error, Result};
 use crate::hash::FastMap;
 use crate::spec::AddedToken;
 
@@ -15,39 +23,61 @@ pub struct AddedMatch {
     pub content_end: usize,
 }
 
+/// What becomes of a match.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    token_id: u32,
+    content: String,
+    single_word: bool,
+    lstrip: bool,
+    rstrip: bool,
+    /// Another entry has the same pattern.
+    is_ambiguous: bool,
+    /// With `encode_special_tokens`: it is found, and is ordinary text.
+    is_skipped: bool,
+}
+
 /// One pass: the entries that it looks for.
 #[derive(Default)]
 pub struct AddedTokenMatcher {
-    entries: FastMap<Vec<u8>, u32>,
-    /// For each first byte, the lengths of the entries that begin with it, the longest first.
-    lengths: FastMap<u8, Vec<usize>>,
-    /// Whether an entry begins with this byte.
-    is_first: Vec<bool>,
-    firsts: Vec<u8>,
+    entries: Vec<Entry>,
+    search: Option<Search>,
 }
 
 impl AddedTokenMatcher {
-    /// Build a pass from (pattern, id, entry).
-    pub fn new<'a>(tokens: impl Iterator<Item = (String, u32, &'a AddedToken)>) -> Result<AddedTokenMatcher> {
-        let mut matcher = AddedTokenMatcher { is_first: vec![false; 256], ..AddedTokenMatcher::default() };
-        for (pattern, id, token) in tokens {
-            if token.lstrip || token.rstrip || token.single_word {
-                let message = format!("the flags of the added token {:?}", token.content);
-                return Err(Error::unsupported(message, "$.added_tokens"));
-            }
-            let Some(&first) = pattern.as_bytes().first() else { continue };
-            matcher.is_first[first as usize] = true;
-            let lengths = matcher.lengths.entry(first).or_default();
-            if !lengths.contains(&pattern.len()) {
-                lengths.push(pattern.len());
-                lengths.sort_unstable_by(|a, b| b.cmp(a));
-            }
-            if matcher.entries.insert(pattern.into_bytes(), id).is_some() {
-                return Err(Error::unsupported("several added tokens with one content", "$.added_tokens"));
+    /// Build a pass from (pattern, entry). The last of several with one pattern is the one.
+    pub fn new<'a>(
+        tokens: impl Iterator<Item = (String, &'a AddedToken)>,
+        encode_special_tokens: bool,
+    ) -> Result<AddedTokenMatcher> {
+        let mut numbers: FastMap<String, usize> = FastMap::default();
+        let (mut patterns, mut entries): (Vec<String>, Vec<Entry>) = (vec![], vec![]);
+        for (pattern, token) in tokens {
+            let mut entry = Entry {
+                token_id: token.id,
+                content: token.content.clone(),
+                single_word: token.single_word,
+                lstrip: token.lstrip,
+                rstrip: token.rstrip,
+                is_ambiguous: false,
+                is_skipped: encode_special_tokens && token.special,
+            };
+            match numbers.get(&pattern) {
+                Some(&number) => {
+                    entry.is_ambiguous = true;
+                    entries[number] = entry;
+                }
+                // What matches nothing is never found: an empty pattern has no first byte to be found by.
+                None if pattern.is_empty() => {}
+                None => {
+                    numbers.insert(pattern.clone(), entries.len());
+                    patterns.push(pattern);
+                    entries.push(entry);
+                }
             }
         }
-        matcher.firsts = (0..=255).filter(|&byte| matcher.is_first[byte as usize]).collect();
-        Ok(matcher)
+        let search = if patterns.is_empty() { None } else { Some(Search::new(&patterns)?) };
+        Ok(AddedTokenMatcher { entries, search })
     }
 
     /// Whether it looks for nothing.
@@ -56,34 +86,136 @@ impl AddedTokenMatcher {
     }
 
     /// Append all matches in a text, in order.
+    ///
+    /// Where the text of a match was already consumed by the `rstrip` of the match before: without `lstrip` it
+    /// counts again, and the text goes on after it; with `lstrip` nothing is left of it when the whole of it was
+    /// consumed to the last character, and the oracle crashes when more than it was consumed.
     pub fn matches(&self, text: &str, found: &mut Vec<AddedMatch>) -> Result<()> {
-        let text = text.as_bytes();
-        let mut at = 0;
-        while let Some(place) = self.candidate(text, at) {
-            at = place + 1;
-            for &length in &self.lengths[&text[place]] {
-                let Some(content) = text.get(place..place + length) else { continue };
-                if let Some(&token_id) = self.entries.get(content) {
-                    at = place + length;
-                    let (start, end) = (place, at);
-                    found.push(AddedMatch { token_id, start, end, content_start: start, content_end: end });
-                    break;
-                }
+        let Some(search) = &self.search else { return Ok(()) };
+        let (mut position, mut consumed) = (0, 0);
+        while let Some((content_start, content_end, number)) = search.next(text.as_bytes(), position) {
+            position = content_end;
+            let entry = &self.entries[number];
+            if entry.is_ambiguous {
+                let pattern = &text[content_start..content_end];
+                let message = format!(
+                    "several added tokens are {} once normalized; which of them it is changes from run to run in tokenizers",
+                    quoted(pattern)
+                );
+                let error = Error::encode(message).coded("ambiguous-added-token");
+                return Err(error.hinted("remove all but one of them from added_tokens"));
             }
+            if entry.is_skipped {
+                continue;
+            }
+            if entry.single_word && (is_word_before(text, content_start) || is_word_after(text, content_end)) {
+                continue;
+            }
+            let (mut start, mut end) = (content_start, content_end);
+            if entry.lstrip {
+                start = whitespace_before(text, content_start, consumed);
+            }
+            if entry.rstrip {
+                end = whitespace_after(text, content_end.max(consumed));
+            }
+            if start > end {
+                let message = format!(
+                    "the whitespace that the added token {} is made of was already consumed by the rstrip of the token \
+                     before it (tokenizers crashes here)",
+                    quoted(&entry.content)
+                );
+                let place = format!("character {}", text[..content_start].chars().count());
+                let error = Error::encode(message).at(place).coded("added-token-overlap");
+                return Err(error.hinted("an added token made of whitespace should not have lstrip beside one with rstrip"));
+            }
+            found.push(AddedMatch { token_id: entry.token_id, start, end, content_start, content_end });
+            consumed = end;
         }
         Ok(())
     }
+}
 
-    fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
-        let rest = &text[from..];
-        let place = match self.firsts[..] {
-            [] => None,
-            [a] => memchr::memchr(a, rest),
-            [a, b] => memchr::memchr2(a, b, rest),
-            [a, b, c] => memchr::memchr3(a, b, c, rest),
-            _ => rest.iter().position(|&byte| self.is_first[byte as usize]),
+/// The search itself, which knows patterns only.
+struct Search {
+    automaton: NFA,
+    start: StateID,
+    /// Whether a pattern begins with this byte, and whether one begins with these two (or is but the first).
+    is_first: Box<[bool; 256]>,
+    firsts: Vec<u8>,
+    is_second: Vec<u64>,
+    lengths: Vec<usize>,
+}
+
+impl Search {
+    fn new(patterns: &[String]) -> Result<Search> {
+        let fault = |error: &dyn std::fmt::Display| {
+            Error::new(Class::Unsupported, format!("added tokens too many or too long: {error}")).at("$.added_tokens")
         };
-        place.map(|place| from + place)
+        let automaton = NFA::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .prefilter(false)
+            .build(patterns)
+            .map_err(|error| fault(&error))?;
+        let start = automaton.start_state(Anchored::No).map_err(|error| fault(&error))?;
+        let mut is_first = Box::new([false; 256]);
+        let mut is_second = vec![0u64; 256 * 256 / 64];
+        for pattern in patterns {
+            let bytes = pattern.as_bytes();
+            is_first[bytes[0] as usize] = true;
+            let seconds = if bytes.len() > 1 { bytes[1] as usize..bytes[1] as usize + 1 } else { 0..256 };
+            for second in seconds {
+                let pair = bytes[0] as usize * 256 + second;
+                is_second[pair / 64] |= 1 << (pair % 64);
+            }
+        }
+        let firsts = (0..=255).filter(|&byte| is_first[byte as usize]).collect();
+        let lengths = patterns.iter().map(String::len).collect();
+        Ok(Search { automaton, start, is_first, firsts, is_second, lengths })
+    }
+
+    /// The next match at or after a place: start, end and number.
+    fn next(&self, text: &[u8], mut at: usize) -> Option<(usize, usize, usize)> {
+        'candidates: loop {
+            at = self.candidate(text, at)?;
+            let mut state = self.start;
+            let mut last = None;
+            while at < text.len() {
+                state = self.automaton.next_state(Anchored::No, state, text[at]);
+                at += 1;
+                if self.automaton.is_special(state) {
+                    if self.automaton.is_dead(state) {
+                        break;
+                    }
+                    if self.automaton.is_match(state) {
+                        let number = self.automaton.match_pattern(state, 0).as_usize();
+                        last = Some((at - self.lengths[number], at, number));
+                    }
+                }
+                if state == self.start && last.is_none() {
+                    continue 'candidates;
+                }
+            }
+            return last;
+        }
+    }
+
+    /// Where a match can begin, at or after a place.
+    fn candidate(&self, text: &[u8], mut from: usize) -> Option<usize> {
+        loop {
+            let rest = text.get(from..)?;
+            let place = match self.firsts[..] {
+                [a] => memchr::memchr(a, rest),
+                [a, b] => memchr::memchr2(a, b, rest),
+                [a, b, c] => memchr::memchr3(a, b, c, rest),
+                _ => rest.iter().position(|&byte| self.is_first[byte as usize]),
+            };
+            let place = from + place?;
+            let pair = text[place] as usize * 256 + text.get(place + 1).map_or(0, |&byte| byte as usize);
+            if place + 1 == text.len() || self.is_second[pair / 64] >> (pair % 64) & 1 == 1 {
+                return Some(place);
+            }
+            from = place + 1;
+        }
     }
 }
 
@@ -103,17 +235,142 @@ impl AddedVocabulary {
         encode_special_tokens: bool,
         normalize: impl Fn(&str) -> Result<String>,
     ) -> Result<AddedVocabulary> {
-        if encode_special_tokens && tokens.iter().any(|token| token.special) {
-            return Err(Error::unsupported("encode_special_tokens", "encode_special_tokens"));
-        }
-        let raw = tokens.iter().filter(|token| !token.normalized).map(|t| (t.content.clone(), t.id, t));
+        let raw = tokens.iter().filter(|token| !token.normalized).map(|token| (token.content.clone(), token));
         let mut forms = vec![];
         for token in tokens.iter().filter(|token| token.normalized) {
-            forms.push((normalize(&token.content)?, token.id, token));
+            forms.push((normalize(&token.content)?, token));
         }
         Ok(AddedVocabulary {
-            raw_pass: AddedTokenMatcher::new(raw)?,
-            normalized_pass: AddedTokenMatcher::new(forms.into_iter())?,
+            raw_pass: AddedTokenMatcher::new(raw, encode_special_tokens)?,
+            normalized_pass: AddedTokenMatcher::new(forms.into_iter(), encode_special_tokens)?,
         })
+    }
+}
+
+/// A part of a text between, or under, the matches of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The match; None: text between matches.
+    pub found: Option<AddedMatch>,
+    /// First byte.
+    pub start: usize,
+    /// End, exclusive.
+    pub end: usize,
+}
+
+/// Give all of a text of this length in order: the matches, and what lies between them. An empty text is one empty part.
+pub fn parts(matches: &[AddedMatch], length: usize) -> Vec<Part> {
+    let mut parts = vec![];
+    let mut position = 0;
+    for &found in matches {
+        if position < found.start {
+            parts.push(Part { found: None, start: position, end: found.start });
+        }
+        parts.push(Part { found: Some(found), start: found.start, end: found.end });
+        position = found.end;
+    }
+    if position < length || length == 0 {
+        parts.push(Part { found: None, start: position, end: length });
+    }
+    parts
+}
+
+fn word() -> &'static CharacterSet {
+    set_named("regex_w")
+}
+
+fn whitespace() -> &'static CharacterSet {
+    set_named("regex_s")
+}
+
+fn is_word_before(text: &str, place: usize) -> bool {
+    text[..place].chars().next_back().is_some_and(|character| word().contains(character))
+}
+
+fn is_word_after(text: &str, place: usize) -> bool {
+    text[place..].chars().next().is_some_and(|character| word().contains(character))
+}
+
+/// Where the whitespace before a place begins, not before `floor`, which can lie behind the place.
+fn whitespace_before(text: &str, place: usize, floor: usize) -> usize {
+    let place = place.max(floor);
+    let set = whitespace();
+    let taken = text[floor..place].chars().rev().take_while(|&character| set.contains(character));
+    place - taken.map(char::len_utf8).sum::<usize>()
+}
+
+fn whitespace_after(text: &str, place: usize) -> usize {
+    let set = whitespace();
+    let taken = text[place..].chars().take_while(|&character| set.contains(character));
+    place + taken.map(char::len_utf8).sum::<usize>()
+}
+
+/// A text in quotes, as Python's `repr` writes it where it has nothing but printable characters.
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut written = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\\' => written.push_str("\\\\"),
+            '\n' => written.push_str("\\n"),
+            '\r' => written.push_str("\\r"),
+            '\t' => written.push_str("\\t"),
+            '\0'..='\x1f' | '\x7f'..='\u{a0}' | '\u{ad}' => written.push_str(&format!("\\x{:02x}", character as u32)),
+            _ if character == quote => written.extend(['\\', quote]),
+            _ => written.push(character),
+        }
+    }
+    written.push(quote);
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(content: &str, flags: &str) -> AddedToken {
+        AddedToken {
+            id: content.len() as u32,
+            content: content.to_owned(),
+            single_word: flags.contains('w'),
+            lstrip: flags.contains('l'),
+            rstrip: flags.contains('r'),
+            normalized: false,
+            special: flags.contains('s'),
+        }
+    }
+
+    fn spans(tokens: &[AddedToken], text: &str) -> Result<Vec<(usize, usize)>> {
+        let matcher = AddedTokenMatcher::new(tokens.iter().map(|t| (t.content.clone(), t)), false)?;
+        let mut found = vec![];
+        matcher.matches(text, &mut found)?;
+        Ok(found.iter().map(|m| (m.start, m.end)).collect())
+    }
+
+    #[test]
+    fn leftmost_then_longest() {
+        let tokens = [token("ab", ""), token("abcd", ""), token("bcx", ""), token("c", "")];
+        assert_eq!(spans(&tokens, "abcx abcd ab zabc").unwrap(), [(0, 2), (2, 3), (5, 9), (10, 12), (14, 16), (16, 17)]);
+    }
+
+    #[test]
+    fn strips_widen_and_words_reject() {
+        assert_eq!(spans(&[token("<x>", "lr")], "a \u{2003}<x>\n b").unwrap(), [(1, 10)]);
+        assert_eq!(spans(&[token("hi", "w")], "hi chi hi_ ²hi").unwrap(), [(0, 2), (13, 15)]);
+        let error = spans(&[token("<x>", "r"), token(" ", "l")], "<x>  a").unwrap_err();
+        assert_eq!((error.code, error.place.as_str()), ("added-token-overlap", "character 3"));
+    }
+
+    #[test]
+    fn a_failed_beginning_costs_nothing_behind_it() {
+        let tokens = [token("aaab", ""), token("ac", "")];
+        assert_eq!(spans(&tokens, "aaaac aaaab").unwrap(), [(3, 5), (7, 11)]);
+    }
+
+    #[test]
+    fn many_tokens_in_a_row_are_found() {
+        let tokens: Vec<AddedToken> = (0..30_000).map(|n| token(&format!("<extra_{n}>"), "")).collect();
+        let text: String = (0..30_000).map(|n| format!("<extra_{}>", n * 7919 % 30_000)).collect();
+        assert_eq!(spans(&tokens, &text).unwrap().len(), 30_000);
     }
 }

@@ -5,15 +5,22 @@
 #![deny(missing_docs)]
 
 pub mod added_tokens;
+pub mod aligned_text;
 pub mod byte_alphabet;
 pub mod cache;
+pub mod character_table;
+pub mod charsmap;
 pub mod columns;
 pub mod cutter;
 pub mod encoding;
 pub mod engine;
 pub mod error;
+pub mod graphemes;
 pub mod hash;
+pub mod mapping;
 pub mod models;
+pub mod normal_forms;
+pub mod normalizers;
 pub mod padding;
 pub mod patterns;
 pub mod pipeline;

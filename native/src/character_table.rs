@@ -1,0 +1,106 @@
+//! Tables over code points in two steps, and the sets of the pinned tables in that form.
+//!
+//! `CharacterTable` answers "what about this character" with two loads; sets of the Unicode tables are tables of flags.
+//! Patterns have tables of their own (`patterns/classes.rs`).
+
+use std::sync::OnceLock;
+
+use crate::hash::FastMap;
+use crate::patterns::tree::CodePointSet;
+use crate::unicode;
+
+const PAGE_BITS: usize = 7;
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// A value for each code point.
+#[derive(Clone, Debug)]
+pub struct CharacterTable<T> {
+    pages: Vec<u16>,
+    cells: Vec<T>,
+}
+
+impl<T: Copy> CharacterTable<T> {
+    /// A table in which all code points have the same value.
+    pub fn new(default: T) -> CharacterTable<T> {
+        CharacterTable { pages: vec![0; 0x11_0000 >> PAGE_BITS], cells: vec![default; PAGE] }
+    }
+
+    /// The value of a character.
+    #[inline(always)]
+    pub fn get(&self, character: char) -> T {
+        let code = character as usize;
+        self.cells[(self.pages[code >> PAGE_BITS] as usize) << PAGE_BITS | (code & (PAGE - 1))]
+    }
+
+    /// Change the value of a code point.
+    pub fn update(&mut self, code_point: u32, change: impl FnOnce(T) -> T) {
+        let code = code_point as usize;
+        let page = &mut self.pages[code >> PAGE_BITS];
+        if *page == 0 {
+            // Page 0 is shared by all that has the default.
+            *page = (self.cells.len() >> PAGE_BITS) as u16;
+            self.cells.extend_from_within(..PAGE);
+        }
+        let cell = &mut self.cells[(*page as usize) << PAGE_BITS | (code & (PAGE - 1))];
+        *cell = change(*cell);
+    }
+}
+
+/// A set of code points that is asked often.
+pub type CharacterSet = CharacterTable<bool>;
+
+impl CharacterTable<bool> {
+    /// The members of a set.
+    pub fn of_set(set: &CodePointSet) -> CharacterSet {
+        let mut table = CharacterTable { pages: vec![0; 0x11_0000 >> PAGE_BITS], cells: vec![false; PAGE] };
+        table.cells.extend([true; PAGE]);
+        for range in set.0.chunks_exact(2) {
+            let mut code = range[0];
+            while code < range[1] {
+                if code as usize % PAGE == 0 && code as usize + PAGE <= range[1] as usize {
+                    table.pages[code as usize >> PAGE_BITS] = 1;
+                    code += PAGE as u32;
+                } else {
+                    table.update(code, |_| true);
+                    code += 1;
+                }
+            }
+        }
+        table
+    }
+
+    /// Whether it has a character.
+    #[inline(always)]
+    pub fn contains(&self, character: char) -> bool {
+        self.get(character)
+    }
+}
+
+/// The set of one of Rust's tables (`unicode.rs`), shared by all who ask.
+pub fn set_named(name: &'static str) -> &'static CharacterSet {
+    static SETS: OnceLock<std::sync::Mutex<FastMap<&'static str, &'static CharacterSet>>> = OnceLock::new();
+    let sets = SETS.get_or_init(Default::default);
+    let mut sets = sets.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    sets.entry(name).or_insert_with(|| Box::leak(Box::new(CharacterSet::of_set(&unicode::rust().set(name)))))
+}
+
+/// The code points of a set, ascending.
+pub fn members(set: &CodePointSet) -> impl Iterator<Item = u32> + '_ {
+    set.0.chunks_exact(2).flat_map(|range| range[0]..range[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_its_ranges_have() {
+        let ranges = CodePointSet(vec![5, 6, 100, 1000, 0x10FFFF, 0x110000]);
+        let set = CharacterSet::of_set(&ranges);
+        for code in 0..0x11_0000 {
+            if let Some(character) = char::from_u32(code) {
+                assert_eq!(set.contains(character), ranges.contains(code), "{code:x}");
+            }
+        }
+    }
+}

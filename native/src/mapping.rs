@@ -1,0 +1,169 @@
+//! Texts in which each character is mapped by itself: kept, dropped, set apart by spaces, or replaced.
+//!
+//! One table serves Lowercase, StripAccents, Nmt and all steps of BertNormalizer at once. Runs of ASCII go through
+//! a table of bytes.
+
+use crate::character_table::CharacterTable;
+use crate::hash::FastMap;
+use crate::patterns::classes::ascii_prefix;
+
+const KEPT: u32 = 0;
+const DROPPED: u32 = 1;
+const APART: u32 = 2;
+/// The table does not know: the text has to go another way.
+const STRANGE: u32 = 3;
+const FIRST_TEXT: u32 = 4;
+
+/// Of an ASCII character: it has to be looked up in the table.
+const NO_BYTE: u8 = 0xFF;
+const BLOCK: usize = 64;
+
+/// A map of single characters to texts.
+#[derive(Clone)]
+pub struct Mapping {
+    table: CharacterTable<u32>,
+    texts: Vec<String>,
+    known: FastMap<String, u32>,
+    ascii: [u8; 128],
+}
+
+impl Default for Mapping {
+    fn default() -> Mapping {
+        let ascii = std::array::from_fn(|byte| byte as u8);
+        Mapping { table: CharacterTable::new(KEPT), texts: vec![], known: FastMap::default(), ascii }
+    }
+}
+
+impl Mapping {
+    fn set(&mut self, code: u32, value: u32) {
+        self.table.update(code, |_| value);
+        if let Some(byte) = self.ascii.get_mut(code as usize) {
+            let single = value.checked_sub(FIRST_TEXT).map(|number| self.texts[number as usize].as_bytes());
+            *byte = match (value, single) {
+                (KEPT, _) => code as u8,
+                (_, Some(&[single])) if single < 0x80 => single,
+                _ => NO_BYTE,
+            };
+        }
+    }
+
+    /// Drop these code points.
+    pub fn drop_all(&mut self, codes: impl IntoIterator<Item = u32>) {
+        codes.into_iter().for_each(|code| self.set(code, DROPPED));
+    }
+
+    /// Put a space on both sides of these code points.
+    pub fn set_apart(&mut self, codes: impl IntoIterator<Item = u32>) {
+        codes.into_iter().for_each(|code| self.set(code, APART));
+    }
+
+    /// Texts with these code points are not to be mapped.
+    pub fn refuse(&mut self, codes: impl IntoIterator<Item = u32>) {
+        codes.into_iter().for_each(|code| self.set(code, STRANGE));
+    }
+
+    /// Replace a code point by a text.
+    pub fn replace(&mut self, code: u32, text: &str) {
+        if text.is_empty() {
+            return self.set(code, DROPPED);
+        }
+        if char::from_u32(code).is_some_and(|character| text.strip_prefix(character) == Some("")) {
+            return self.set(code, KEPT);
+        }
+        let next = self.texts.len() as u32 + FIRST_TEXT;
+        let number = *self.known.entry(text.to_owned()).or_insert(next);
+        if number == next {
+            self.texts.push(text.to_owned());
+        }
+        self.set(code, number);
+    }
+
+    /// What a character becomes is handed over, in one part or three.
+    #[inline(always)]
+    pub fn of_character(&self, character: char, mut part: impl FnMut(&str)) {
+        let mut room = [0; 4];
+        match self.table.get(character) {
+            KEPT | STRANGE => part(character.encode_utf8(&mut room)),
+            DROPPED => {}
+            APART => {
+                part(" ");
+                part(character.encode_utf8(&mut room));
+                part(" ");
+            }
+            number => part(&self.texts[(number - FIRST_TEXT) as usize]),
+        }
+    }
+
+    /// Whether a character is dropped.
+    #[inline(always)]
+    pub fn drops(&self, character: char) -> bool {
+        self.table.get(character) == DROPPED
+    }
+
+    /// Whether a character stays as it is.
+    #[inline(always)]
+    pub fn keeps(&self, character: char) -> bool {
+        self.table.get(character) == KEPT
+    }
+
+    /// Whether a text changes.
+    pub fn changes(&self, text: &str) -> bool {
+        text.chars().any(|character| !self.keeps(character))
+    }
+
+    /// Append the mapped text. False: it has a character that the table does not know; nothing is appended then.
+    pub fn apply(&self, text: &str, result: &mut String) -> bool {
+        let begun = result.len();
+        result.reserve(text.len() + text.len() / 8);
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if bytes[at] < 0x80 {
+                let end = at + ascii_prefix(&bytes[at..]);
+                self.apply_ascii(&text[at..end], result);
+                at = end;
+                continue;
+            }
+            let mut room = [0; 4];
+            for character in text[at..].chars() {
+                if character.is_ascii() {
+                    break;
+                }
+                at += character.len_utf8();
+                match self.table.get(character) {
+                    KEPT => result.push_str(character.encode_utf8(&mut room)),
+                    DROPPED => {}
+                    APART => {
+                        result.push(' ');
+                        result.push_str(character.encode_utf8(&mut room));
+                        result.push(' ');
+                    }
+                    STRANGE => {
+                        result.truncate(begun);
+                        return false;
+                    }
+                    number => result.push_str(&self.texts[(number - FIRST_TEXT) as usize]),
+                }
+            }
+        }
+        true
+    }
+
+    fn apply_ascii(&self, text: &str, result: &mut String) {
+        let mut at = 0;
+        while at < text.len() {
+            let block = &text[at..text.len().min(at + BLOCK)];
+            at += block.len();
+            let mut mapped = [0u8; BLOCK];
+            let mut odd = 0;
+            for (new, &byte) in mapped.iter_mut().zip(block.as_bytes()) {
+                *new = self.ascii[usize::from(byte & 0x7F)];
+                odd |= *new;
+            }
+            match std::str::from_utf8(&mapped[..block.len()]) {
+                Ok(mapped) if odd < 0x80 => result.push_str(mapped),
+                _ => block.chars().for_each(|character| self.of_character(character, |part| result.push_str(part))),
+            }
+        }
+    }
+}
