@@ -33,14 +33,8 @@ pub trait PretokenModel {
     fn encode(&self, pretoken: &[u8], scratch: &mut Self::Scratch, ids: &mut Vec<u32>) -> Result<()>;
 }
 
-/// What a model is to the road that gives tokens and offsets, and to whoever asks for its tokens.
-pub trait TokenModel: PretokenModel {
-    /// Append the tokens of a pretoken with their places. The pretoken is text, as the vocabulary writes it.
-    fn tokenize(&self, pretoken: &str, scratch: &mut Self::Scratch, tokens: &mut Vec<Token>) -> Result<()>;
-
-    /// The string of a token that `tokenize` gave for this pretoken.
-    fn value(&self, token: &Token, pretoken: &str) -> String;
-
+/// What a model is to whoever asks for its tokens.
+pub trait ModelFacts: Send + Sync {
     /// The vocabulary.
     fn vocabulary(&self) -> &Vocabulary;
 
@@ -58,19 +52,16 @@ pub trait TokenModel: PretokenModel {
     }
 }
 
-impl TokenModel for bpe::Bpe {
-    fn tokenize(&self, pretoken: &str, scratch: &mut bpe::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
-        self.tokenize(pretoken, scratch, tokens)
-    }
+/// What a model is to the road that gives tokens and offsets.
+pub trait TokenModel: PretokenModel + ModelFacts {
+    /// Append the tokens of a pretoken with their places. The pretoken is text, as the vocabulary writes it.
+    fn tokenize(&self, pretoken: &str, scratch: &mut Self::Scratch, tokens: &mut Vec<Token>) -> Result<()>;
 
-    fn value(&self, token: &Token, pretoken: &str) -> String {
-        let is_whole = self.ignores_merges() && token.start == 0 && token.end == pretoken.len();
-        if is_whole && self.vocabulary.id(pretoken.as_bytes()) == Some(token.id) {
-            return pretoken.to_owned();
-        }
-        String::from_utf8_lossy(self.vocabulary.token(token.id).unwrap_or_default()).into_owned()
-    }
+    /// The string of a token that `tokenize` gave for this pretoken.
+    fn value(&self, token: &Token, pretoken: &str) -> String;
+}
 
+impl ModelFacts for bpe::Bpe {
     fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
@@ -84,6 +75,30 @@ impl TokenModel for bpe::Bpe {
     }
 }
 
+impl TokenModel for bpe::Bpe {
+    fn tokenize(&self, pretoken: &str, scratch: &mut bpe::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, scratch, tokens)
+    }
+
+    fn value(&self, token: &Token, pretoken: &str) -> String {
+        let is_whole = self.ignores_merges() && token.start == 0 && token.end == pretoken.len();
+        if is_whole && self.vocabulary.id(pretoken.as_bytes()) == Some(token.id) {
+            return pretoken.to_owned();
+        }
+        String::from_utf8_lossy(self.vocabulary.token(token.id).unwrap_or_default()).into_owned()
+    }
+}
+
+impl ModelFacts for wordpiece::WordPiece {
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn unk_id(&self) -> Option<u32> {
+        self.unk_id()
+    }
+}
+
 impl TokenModel for wordpiece::WordPiece {
     fn tokenize(&self, pretoken: &str, _: &mut wordpiece::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
         self.tokenize(pretoken, tokens)
@@ -92,7 +107,9 @@ impl TokenModel for wordpiece::WordPiece {
     fn value(&self, token: &Token, pretoken: &str) -> String {
         self.value(token, pretoken)
     }
+}
 
+impl ModelFacts for wordlevel::WordLevel {
     fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
@@ -110,25 +127,9 @@ impl TokenModel for wordlevel::WordLevel {
     fn value(&self, _: &Token, pretoken: &str) -> String {
         self.value(pretoken)
     }
-
-    fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
-
-    fn unk_id(&self) -> Option<u32> {
-        self.unk_id()
-    }
 }
 
-impl TokenModel for unigram::Unigram {
-    fn tokenize(&self, pretoken: &str, scratch: &mut unigram::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
-        self.tokenize(pretoken, scratch, tokens)
-    }
-
-    fn value(&self, token: &Token, pretoken: &str) -> String {
-        self.value(token, pretoken)
-    }
-
+impl ModelFacts for unigram::Unigram {
     fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
@@ -143,5 +144,15 @@ impl TokenModel for unigram::Unigram {
 
     fn byte_token_ids(&self) -> Vec<u32> {
         self.byte_token_ids()
+    }
+}
+
+impl TokenModel for unigram::Unigram {
+    fn tokenize(&self, pretoken: &str, scratch: &mut unigram::Scratch, tokens: &mut Vec<Token>) -> Result<()> {
+        self.tokenize(pretoken, scratch, tokens)
+    }
+
+    fn value(&self, token: &Token, pretoken: &str) -> String {
+        self.value(token, pretoken)
     }
 }

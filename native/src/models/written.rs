@@ -30,12 +30,16 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
 }
 
-/// The first 40 characters of a text in quotes, as Python's `repr` writes them in the reference engine's messages.
+/// The first 40 characters of a text in quotes.
 pub fn quoted(text: &str) -> String {
-    let beginning: String = text.chars().take(40).collect();
-    let quote = if beginning.contains('\'') && !beginning.contains('"') { '"' } else { '\'' };
+    quoted_whole(&text.chars().take(40).collect::<String>())
+}
+
+/// A text in quotes, as Python's `repr` writes it in the reference engine's messages.
+pub fn quoted_whole(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut quoted = String::from(quote);
-    for character in beginning.chars() {
+    for character in text.chars() {
         match character {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),

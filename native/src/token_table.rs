@@ -1,0 +1,509 @@
+//! Decoding columns: what each token contributes to the text, found once, as bytes.
+//!
+//! Most decoders give the same bytes for a token wherever it stands, but in the first or last place; what follows them
+//! (a Fuse, a Strip of the whole, a run of byte tokens) is done to the whole text. Then a text is put together, or held
+//! against another one, by slots of 16 bytes: up to 15 of text, and their number. Other decoders (CTC, say) take the road
+//! of `decoders.rs`, row by row.
+
+use crate::decoders::{byte_of_token, run, stripped, write_byte_level, Decoder, Place, Step};
+use crate::error::Result;
+use crate::hash::FastMap;
+
+/// Bytes of text in a slot.
+const SHORT: usize = 15;
+/// Tags of slots that are not short texts.
+const LONG: u8 = 253;
+const BYTE: u8 = 254;
+const ABSENT: u8 = 255;
+
+/// What a token contributes.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Slot {
+    bytes: [u8; SHORT],
+    /// The number of bytes; or `LONG`: the bytes are the start and length of a text in the arena; `BYTE`: one byte of a
+    /// run; `ABSENT`: no token has this id, or it is passed over.
+    tag: u8,
+}
+
+impl Slot {
+    /// All 16 bytes, the tag last.
+    #[inline(always)]
+    fn word(&self) -> u128 {
+        let mut bytes = [self.tag; 16];
+        bytes[..SHORT].copy_from_slice(&self.bytes);
+        u128::from_le_bytes(bytes)
+    }
+}
+
+const NO_SLOT: Slot = Slot { bytes: [0; SHORT], tag: ABSENT };
+
+/// What comes after the steps that work on each token by itself.
+enum Tail {
+    /// Tokens are joined.
+    Joined,
+    /// Tokens are joined, and these steps work on the whole. With `is_lossy`, what is not UTF-8 is replaced first.
+    Whole { is_lossy: bool, first_step: usize },
+}
+
+/// The table of one decoder, with or without special tokens.
+pub struct TokenTable {
+    slots: Vec<Slot>,
+    /// Tokens with ids far beyond their number.
+    far: FastMap<u32, Slot>,
+    arena: Vec<u8>,
+    /// How many steps work on each token by itself; where there is no decoder, a space goes before each but the first.
+    local_steps: usize,
+    depends_on: Place,
+    tail: Tail,
+}
+
+/// How texts are put together again.
+pub struct ColumnDecoder {
+    decoder: Decoder,
+    table: Option<TokenTable>,
+}
+
+/// The strings of tokens by id.
+pub trait TokenStrings {
+    /// The string that a decoder sees for an id; None: no token has it, or it is passed over.
+    fn string(&self, id: u32) -> Option<&str>;
+
+    /// All ids that may have one, in any order, each at least once.
+    fn ids(&self) -> Vec<u32>;
+}
+
+impl ColumnDecoder {
+    /// Build the table for all tokens, if the decoder is one for which there is a table.
+    pub fn build(decoder: Decoder, tokens: &impl TokenStrings) -> Result<ColumnDecoder> {
+        let table = TokenTable::build(&decoder, tokens);
+        Ok(ColumnDecoder { decoder, table })
+    }
+
+    /// Append the text of ids.
+    pub fn decode_into(&self, ids: &[u32], tokens: &impl TokenStrings, text: &mut Vec<u8>) -> Result<()> {
+        match &self.table {
+            Some(table) => table.decode_into(&self.decoder, ids, tokens, text),
+            None => {
+                text.extend_from_slice(self.decode_slowly(ids, tokens)?.as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    /// Give the text of ids by the general road.
+    pub fn decode_slowly(&self, ids: &[u32], tokens: &impl TokenStrings) -> Result<String> {
+        self.decoder.decode(ids.iter().filter_map(|&id| tokens.string(id)).map(str::to_owned).collect())
+    }
+
+    /// The decoder.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// Whether the text of ids is `data[start..end]`. False may also mean that it takes `decode_into` to tell.
+    pub fn agrees(&self, ids: &[u32], tokens: &impl TokenStrings, data: &[u8], start: usize, end: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.agrees(&self.decoder, ids, tokens, data, start, end))
+    }
+}
+
+impl TokenTable {
+    fn build(decoder: &Decoder, tokens: &impl TokenStrings) -> Option<TokenTable> {
+        let empty: &[Step] = &[];
+        let steps = decoder.steps.as_deref().unwrap_or(empty);
+        let local_steps = steps.iter().take_while(|step| step.is_local()).count();
+        let rest = &steps[local_steps..];
+        let has_byte_runs = matches!(rest.first(), Some(Step::ByteFallback));
+        let is_byte_level = matches!(rest.first(), Some(Step::ByteLevel));
+        let tail = match (&rest[usize::from(has_byte_runs)..], local_steps + usize::from(has_byte_runs)) {
+            ([], _) => Tail::Joined,
+            ([Step::Fuse, ..], done) => Tail::Whole { is_lossy: false, first_step: done + 1 },
+            ([Step::ByteLevel, ..], done) if !has_byte_runs => Tail::Whole { is_lossy: true, first_step: done + 1 },
+            _ => return None,
+        };
+        let depends = |of: fn(Place) -> bool| steps[..local_steps].iter().any(|step| of(step.depends_on()));
+        let is_first = depends(|place| place.is_first) || decoder.steps.is_none();
+        let mut table = TokenTable {
+            slots: vec![],
+            far: FastMap::default(),
+            arena: vec![],
+            local_steps,
+            depends_on: Place { is_first, is_last: depends(|place| place.is_last) },
+            tail,
+        };
+        let ids = tokens.ids();
+        let mut bytes = vec![];
+        for &id in &ids {
+            let Some(token) = tokens.string(id) else { continue };
+            bytes.clear();
+            // A token that cannot be decoded by itself is for the general road, and so is all the rest.
+            let byte = table.write_token(decoder, token, Place { is_first: false, is_last: false }, &mut bytes).ok()?;
+            let slot = match byte.filter(|_| has_byte_runs) {
+                Some(byte) => {
+                    let mut slot = Slot { tag: BYTE, ..NO_SLOT };
+                    slot.bytes[0] = byte;
+                    slot
+                }
+                None => table.slot_of(&bytes)?,
+            };
+            if (id as usize) < 4 * ids.len() + 1024 {
+                if table.slots.len() <= id as usize {
+                    table.slots.resize(id as usize + 1, NO_SLOT);
+                }
+                table.slots[id as usize] = slot;
+            } else {
+                table.far.insert(id, slot);
+            }
+        }
+        debug_assert!(!is_byte_level || !has_byte_runs);
+        Some(table)
+    }
+
+    fn slot_of(&mut self, bytes: &[u8]) -> Option<Slot> {
+        let mut slot = Slot { tag: bytes.len() as u8, ..NO_SLOT };
+        if bytes.len() <= SHORT {
+            slot.bytes[..bytes.len()].copy_from_slice(bytes);
+        } else {
+            slot.tag = LONG;
+            slot.bytes[..4].copy_from_slice(&u32::try_from(self.arena.len()).ok()?.to_le_bytes());
+            slot.bytes[4..8].copy_from_slice(&u32::try_from(bytes.len()).ok()?.to_le_bytes());
+            self.arena.extend_from_slice(bytes);
+        }
+        Some(slot)
+    }
+
+    /// Append what a token contributes in a place; gives the byte, where it is a byte token now.
+    fn write_token(&self, decoder: &Decoder, token: &str, place: Place, bytes: &mut Vec<u8>) -> Result<Option<u8>> {
+        let Some(steps) = &decoder.steps else {
+            if !place.is_first {
+                bytes.push(b' ');
+            }
+            bytes.extend_from_slice(token.as_bytes());
+            return Ok(None);
+        };
+        if self.local_steps == 0 {
+            if let Some(Step::ByteLevel) = steps.first() {
+                write_byte_level(token, bytes);
+            } else {
+                bytes.extend_from_slice(token.as_bytes());
+            }
+            return Ok(byte_of_token(token));
+        }
+        let local = &steps[..self.local_steps];
+        let token = local.iter().try_fold(token.to_owned(), |token, step| step.decode_token(token, place))?;
+        if let Tail::Whole { is_lossy: true, .. } = self.tail {
+            write_byte_level(&token, bytes);
+        } else {
+            bytes.extend_from_slice(token.as_bytes());
+        }
+        Ok(byte_of_token(&token))
+    }
+
+    #[inline(always)]
+    fn slot(&self, id: u32) -> Slot {
+        match self.slots.get(id as usize) {
+            Some(&slot) => slot,
+            None if self.far.is_empty() => NO_SLOT,
+            None => self.far.get(&id).copied().unwrap_or(NO_SLOT),
+        }
+    }
+
+    fn long(&self, slot: Slot) -> &[u8] {
+        let number = |at: usize| u32::from_le_bytes(slot.bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+        &self.arena[number(0)..number(0) + number(4)]
+    }
+
+    /// The first and the last token, where they have to be written by themselves, and what lies between.
+    fn ends<'a>(&self, ids: &'a [u32]) -> (Option<u32>, &'a [u32], Option<u32>) {
+        if !self.depends_on.is_first && !self.depends_on.is_last {
+            return (None, ids, None);
+        }
+        let is_token = |id: &u32| self.slot(*id).tag != ABSENT;
+        let Some(first) = ids.iter().position(is_token) else { return (None, &[], None) };
+        let last = ids.iter().rposition(is_token).unwrap_or(first);
+        let last_id = (last > first && self.depends_on.is_last).then(|| ids[last]);
+        (Some(ids[first]), &ids[first + 1..if last_id.is_some() { last } else { ids.len() }], last_id)
+    }
+
+    /// Append what the first or the last token contributes, and the byte, where it is one of a run.
+    fn write_end(
+        &self,
+        decoder: &Decoder,
+        (id, place): (u32, Place),
+        tokens: &impl TokenStrings,
+        text: &mut Vec<u8>,
+        run: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some(token) = tokens.string(id) else { return Ok(()) };
+        if self.slot(id).tag == BYTE {
+            run.push(self.slot(id).bytes[0]);
+            return Ok(());
+        }
+        end_run(run, text);
+        self.write_token(decoder, token, place, text).map(drop)
+    }
+
+    fn decode_into(
+        &self,
+        decoder: &Decoder,
+        ids: &[u32],
+        tokens: &impl TokenStrings,
+        text: &mut Vec<u8>,
+    ) -> Result<()> {
+        let begin = text.len();
+        let (first, middle, last) = self.ends(ids);
+        let mut run_of_bytes = vec![];
+        if let Some(id) = first {
+            let place = Place { is_first: true, is_last: last.is_none() && middle.iter().all(|&id| self.slot(id).tag == ABSENT) };
+            self.write_end(decoder, (id, place), tokens, text, &mut run_of_bytes)?;
+        }
+        self.write_middle(middle, text, &mut run_of_bytes);
+        if let Some(id) = last {
+            let place = Place { is_first: false, is_last: true };
+            self.write_end(decoder, (id, place), tokens, text, &mut run_of_bytes)?;
+        }
+        end_run(&mut run_of_bytes, text);
+        let Tail::Whole { is_lossy, first_step } = self.tail else { return Ok(()) };
+        if is_lossy {
+            if let std::borrow::Cow::Owned(replaced) = String::from_utf8_lossy(&text[begin..]) {
+                text.truncate(begin);
+                text.extend_from_slice(replaced.as_bytes());
+            }
+        }
+        let steps = decoder.steps.as_deref().unwrap_or_default();
+        match &steps[first_step..] {
+            [] => Ok(()),
+            [Step::Strip { content, start, stop }] => {
+                let (from, to) = stripped(utf8(&text[begin..]), *content, *start, *stop)?;
+                text.truncate(begin + to);
+                text.drain(begin..begin + from);
+                Ok(())
+            }
+            rest => {
+                let whole = utf8(&text[begin..]).to_owned();
+                let whole = run(rest, vec![whole])?;
+                text.truncate(begin);
+                text.extend_from_slice(whole.as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    fn write_middle(&self, ids: &[u32], text: &mut Vec<u8>, run_of_bytes: &mut Vec<u8>) {
+        for chunk in ids.chunks(1024) {
+            text.reserve(chunk.len() * 16);
+            for &id in chunk {
+                let slot = self.slot(id);
+                if slot.tag <= SHORT as u8 {
+                    if !run_of_bytes.is_empty() {
+                        end_run(run_of_bytes, text);
+                    }
+                    text.extend_from_slice(&slot.bytes[..slot.tag as usize]);
+                    continue;
+                }
+                match slot.tag {
+                    ABSENT => {}
+                    BYTE => run_of_bytes.push(slot.bytes[0]),
+                    _ => {
+                        end_run(run_of_bytes, text);
+                        text.extend_from_slice(self.long(slot));
+                    }
+                }
+            }
+        }
+    }
+
+    fn agrees(
+        &self,
+        decoder: &Decoder,
+        ids: &[u32],
+        tokens: &impl TokenStrings,
+        data: &[u8],
+        start: usize,
+        end: usize,
+    ) -> bool {
+        let steps = decoder.steps.as_ref().map_or(0, Vec::len);
+        if matches!(self.tail, Tail::Whole { first_step, .. } if first_step < steps) {
+            return false;
+        }
+        let (first, middle, last) = self.ends(ids);
+        if first.is_none() && last.is_none() {
+            return self.middle_end(middle, data, start) == Some(end);
+        }
+        let written = |id: u32, place: Place| {
+            let mut bytes = vec![];
+            let mut run = vec![];
+            self.write_end(decoder, (id, place), tokens, &mut bytes, &mut run).ok()?;
+            bytes.append(&mut run);
+            Some(bytes)
+        };
+        let mut at = start;
+        if let Some(id) = first {
+            let is_last = last.is_none() && middle.iter().all(|&id| self.slot(id).tag == ABSENT);
+            match written(id, Place { is_first: true, is_last }) {
+                Some(bytes) if data[at..end].starts_with(&bytes) => at += bytes.len(),
+                _ => return false,
+            }
+        }
+        match self.middle_end(middle, data, at) {
+            Some(place) if place <= end => at = place,
+            _ => return false,
+        }
+        match last.map(|id| written(id, Place { is_first: false, is_last: true })) {
+            None => at == end,
+            Some(bytes) => bytes.is_some_and(|bytes| data[at..end] == bytes[..]),
+        }
+    }
+
+    /// Where the text of ids ends, if it is what stands in `data` from `at` on. The bytes of runs count as they are: a
+    /// run that agrees with a text is UTF-8, since all around it is.
+    fn middle_end(&self, ids: &[u32], data: &[u8], mut at: usize) -> Option<usize> {
+        for &id in ids {
+            let slot = self.slot(id);
+            if slot.tag <= SHORT as u8 {
+                let length = slot.tag as usize;
+                match data.get(at..at + 16) {
+                    Some(there) => {
+                        let there = u128::from_le_bytes(there.try_into().expect("16 bytes"));
+                        if (there ^ slot.word()) & MASKS[length] != 0 {
+                            return None;
+                        }
+                    }
+                    None if data.get(at..at + length) == Some(&slot.bytes[..length]) => {}
+                    None => return None,
+                }
+                at += length;
+                continue;
+            }
+            match slot.tag {
+                ABSENT => {}
+                BYTE => {
+                    if data.get(at) != Some(&slot.bytes[0]) {
+                        return None;
+                    }
+                    at += 1;
+                }
+                _ => {
+                    let long = self.long(slot);
+                    if data.get(at..at + long.len()) != Some(long) {
+                        return None;
+                    }
+                    at += long.len();
+                }
+            }
+        }
+        Some(at)
+    }
+}
+
+/// The bytes of a slot that count, by their number.
+const MASKS: [u128; 16] = {
+    let mut masks = [0; 16];
+    let mut length = 1;
+    while length < 16 {
+        masks[length] = (1u128 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
+/// End a run of byte tokens: where it is not UTF-8, every byte becomes a replacement character.
+fn end_run(run: &mut Vec<u8>, text: &mut Vec<u8>) {
+    if run.is_empty() {
+        return;
+    }
+    match std::str::from_utf8(run) {
+        Ok(_) => text.extend_from_slice(run),
+        Err(_) => run.iter().for_each(|_| text.extend_from_slice("\u{FFFD}".as_bytes())),
+    }
+    run.clear();
+}
+
+/// All that is put together here is UTF-8: token strings, checked runs, replaced bytes.
+fn utf8(text: &[u8]) -> &str {
+    std::str::from_utf8(text).expect("put together from texts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Decoder as Spec, Pattern, PrependScheme};
+
+    struct Strings(Vec<(u32, &'static str)>);
+
+    impl TokenStrings for Strings {
+        fn string(&self, id: u32) -> Option<&str> {
+            self.0.iter().find(|(known, _)| *known == id).map(|(_, token)| *token)
+        }
+        fn ids(&self) -> Vec<u32> {
+            self.0.iter().map(|(id, _)| *id).collect()
+        }
+    }
+
+    fn strings() -> Strings {
+        let tokens = ["▁a", "b</w>", "<0xC3>", "<0xA9>", "ĠÃ", "©", "##c", " d", "", "a long token of thirty bytes…", "."];
+        let mut strings: Vec<(u32, &str)> = (0..).zip(tokens).collect();
+        strings.push((4_000_000_000, "▁far"));
+        Strings(strings)
+    }
+
+    /// All lists of up to three ids of these and one that nobody has.
+    fn lists() -> Vec<Vec<u32>> {
+        let ids = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99, 4_000_000_000];
+        let mut lists = vec![vec![]];
+        for length in 1..4u32 {
+            let count = 13usize.pow(length);
+            lists.extend((0..count).map(|n| (0..length).map(|place| ids[n / 13usize.pow(place) % 13]).collect()));
+        }
+        lists
+    }
+
+    #[test]
+    fn the_table_gives_what_the_steps_give() {
+        let replace = || Spec::Replace { pattern: Pattern::String("▁".into()), content: " ".into() };
+        let strip = |start, stop| Spec::Strip { content: ' ', start, stop };
+        let byte_level = || Spec::ByteLevel { add_prefix_space: true, trim_offsets: true, use_regex: true };
+        let metaspace = || Spec::Metaspace { replacement: '▁', prepend_scheme: PrependScheme::Always, split: true };
+        let sequence = |decoders| Some(Spec::Sequence { decoders });
+        let specs = [
+            (None, true),
+            (Some(byte_level()), true),
+            (Some(metaspace()), true),
+            (Some(Spec::WordPiece { prefix: "##".into(), cleanup: true }), true),
+            (Some(Spec::BPEDecoder { suffix: "</w>".into() }), true),
+            (sequence(vec![replace(), Spec::ByteFallback {}, Spec::Fuse {}, strip(1, 0)]), true),
+            (sequence(vec![replace(), Spec::ByteFallback {}, Spec::Fuse {}]), true),
+            (sequence(vec![Spec::ByteFallback {}, metaspace()]), false),
+            (sequence(vec![metaspace(), Spec::BPEDecoder { suffix: "</w>".into() }, byte_level(), strip(0, 1)]), true),
+            (sequence(vec![]), true),
+            (sequence(vec![Spec::Fuse {}, metaspace(), replace()]), true),
+            (sequence(vec![strip(0, 1)]), false),
+        ];
+        for (spec, has_table) in specs {
+            let tokens = strings();
+            let column = ColumnDecoder::build(Decoder::build(spec.as_ref()), &tokens).expect("can be built");
+            assert_eq!(column.table.is_some(), has_table, "{spec:?}");
+            for ids in lists() {
+                let expected = column.decode_slowly(&ids, &tokens);
+                let mut text = b"before".to_vec();
+                let outcome = column.decode_into(&ids, &tokens, &mut text);
+                assert_eq!(outcome.is_ok(), expected.is_ok(), "{spec:?} {ids:?}");
+                let Ok(expected) = expected else { continue };
+                assert_eq!(String::from_utf8_lossy(&text[6..]), expected, "{spec:?} {ids:?}");
+                // Agreement is sure; disagreement may be doubt.
+                for padding in [0, 20] {
+                    let data = [b"xy".as_slice(), expected.as_bytes(), &vec![b'.'; padding]].concat();
+                    let end = 2 + expected.len();
+                    let agrees = column.agrees(&ids, &tokens, &data, 2, end);
+                    let is_plain = has_table && !expected.contains('\u{FFFD}');
+                    let has_rest = spec.as_ref().is_some_and(|spec| format!("{spec:?}").contains("Fuse, "));
+                    assert!(agrees || !is_plain || has_rest || format!("{spec:?}").contains("stop: 1"), "{spec:?} {ids:?}");
+                    let mut other = data.clone();
+                    other[end - 1] ^= 1;
+                    assert!(!column.agrees(&ids, &tokens, &other, 2, end) || end == 2);
+                    assert!(!column.agrees(&ids, &tokens, &data, 2, end + padding.min(1)) || padding == 0);
+                }
+            }
+        }
+    }
+}
