@@ -247,6 +247,22 @@ impl AddedVocabulary {
     }
 }
 
+impl AddedVocabulary {
+    /// The matches in a raw text.
+    pub fn raw_pass_matches(&self, text: &str) -> Result<Vec<AddedMatch>> {
+        let mut found = vec![];
+        self.raw_pass.matches(text, &mut found)?;
+        Ok(found)
+    }
+
+    /// The matches in a normalized text.
+    pub fn normalized_pass_matches(&self, text: &str) -> Result<Vec<AddedMatch>> {
+        let mut found = vec![];
+        self.normalized_pass.matches(text, &mut found)?;
+        Ok(found)
+    }
+}
+
 /// A part of a text between, or under, the matches of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {

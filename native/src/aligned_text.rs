@@ -53,7 +53,9 @@ impl AlignedText {
 
     fn slice(&self, index: &CharacterIndex, first: usize, last: usize) -> AlignedText {
         if !self.is_tracked {
-            return AlignedText::untracked(self.text[first..last].to_owned());
+            // Where it begins is not known, but whether that is the start of the document.
+            let start = self.start + first;
+            return AlignedText { start, ..AlignedText::untracked(self.text[first..last].to_owned()) };
         }
         let (from, to) = (index.character(first), index.character(last));
         let text = self.text[first..last].to_owned();

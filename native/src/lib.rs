@@ -5,12 +5,14 @@
 #![deny(missing_docs)]
 
 pub mod added_tokens;
+pub mod aligned;
 pub mod aligned_text;
 pub mod byte_alphabet;
 pub mod cache;
 pub mod character_table;
 pub mod charsmap;
 pub mod columns;
+pub mod compiled_pattern;
 pub mod cutter;
 pub mod decoders;
 pub mod encoding;
@@ -22,14 +24,18 @@ pub mod mapping;
 pub mod models;
 pub mod normal_forms;
 pub mod normalizers;
+pub mod offsets;
 pub mod padding;
 pub mod patterns;
 pub mod pipeline;
 pub mod post_processors;
+pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
 pub mod spaces;
 pub mod spec;
 pub mod token_table;
+pub mod split_behaviors;
+pub mod stations;
 pub mod truncation;
 pub mod unicode;

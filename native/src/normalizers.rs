@@ -10,12 +10,12 @@ use crate::aligned_text::{AlignedText, Change};
 use crate::byte_alphabet;
 use crate::character_table::{members, set_named, CharacterSet};
 use crate::charsmap::CharacterMap;
+use crate::compiled_pattern::CompiledPattern;
 use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::normal_forms::{normal_form, NormalForm};
-use crate::patterns::backtrack::Matcher;
-use crate::patterns::tree::{CodePointSet, Node, Tree};
-use crate::spec::{self, Pattern};
+use crate::patterns::tree::CodePointSet;
+use crate::spec;
 use crate::unicode;
 
 /// A normalizer at work.
@@ -77,7 +77,10 @@ impl Normalizer {
             spec::Normalizer::Precompiled { precompiled_charsmap } => {
                 Normalizer::Precompiled(CharacterMap::read(precompiled_charsmap, place)?)
             }
-            spec::Normalizer::Replace { pattern, content } => Normalizer::Replace(Replace::new(pattern, content)),
+            spec::Normalizer::Replace { pattern, content } => {
+                let pattern = CompiledPattern::new(pattern);
+                Normalizer::Replace(Replace { content: content.clone(), pattern })
+            }
             spec::Normalizer::Prepend { prepend } => Normalizer::Prepend(prepend.clone()),
             spec::Normalizer::ByteLevel {} => Normalizer::ByteLevel,
             spec::Normalizer::Sequence { normalizers } => {
@@ -93,7 +96,7 @@ impl Normalizer {
     pub fn needs_alignment(&self) -> bool {
         match self {
             Normalizer::Prepend(prefix) => prefix.is_empty(),
-            Normalizer::Replace(replace) => replace.can_be_empty && !replace.content.is_empty(),
+            Normalizer::Replace(replace) => replace.pattern.can_be_empty && !replace.content.is_empty(),
             Normalizer::Chain(parts) => parts.iter().any(Normalizer::needs_alignment),
             _ => false,
         }
@@ -109,7 +112,7 @@ impl Normalizer {
             Normalizer::Form(form) => form.may_change(text),
             Normalizer::Strip { .. } => self.stripped(text).len() < text.len(),
             Normalizer::Prepend(_) => !text.is_empty(),
-            Normalizer::Replace(replace) => replace.may_change(text),
+            Normalizer::Replace(replace) => replace.pattern.may_match_other_than(&replace.content, text),
             Normalizer::Precompiled(map) => map.may_change(text),
             Normalizer::Chain(parts) => parts.iter().any(|part| part.may_change(text)),
         }
@@ -199,7 +202,7 @@ impl Normalizer {
             }
             Normalizer::Prepend(prefix) => text.prepend(prefix),
             Normalizer::Replace(replace) => {
-                let spans = replace.spans(old);
+                let spans = replace.pattern.spans(old);
                 Ok(if spans.is_empty() { text } else { text.replace(spans, &replace.content) })
             }
             Normalizer::Precompiled(map) => match map.changes(old)? {
@@ -342,124 +345,18 @@ fn steps(strips: bool, lowers: bool) -> usize {
 /// Replace each match of a pattern by a text.
 pub struct Replace {
     content: String,
-    pattern: Searched,
-    can_be_empty: bool,
-}
-
-/// What is searched for.
-enum Searched {
-    Literal(String),
-    /// So many characters of a set, or more.
-    Run { set: CharacterSet, least: usize },
-    Tree(Matcher),
+    pattern: CompiledPattern,
 }
 
 impl Replace {
-    fn new(pattern: &Pattern, content: &str) -> Replace {
-        let (searched, can_be_empty) = match pattern {
-            Pattern::String(text) => (Searched::Literal(text.clone()), text.is_empty()),
-            Pattern::Regex(tree) => match run_of_set(tree) {
-                Some((set, least)) => (Searched::Run { set: CharacterSet::of_set(set), least }, false),
-                None => (Searched::Tree(Matcher::build(tree)), least_length(&tree.root) == 0),
-            },
-        };
-        Replace { content: content.to_owned(), pattern: searched, can_be_empty }
-    }
-
-    fn may_change(&self, text: &str) -> bool {
-        match &self.pattern {
-            Searched::Literal(wanted) => !text.is_empty() && memchr::memmem::find(text.as_bytes(), wanted.as_bytes()).is_some(),
-            Searched::Run { set, least } => {
-                let mut changes = false;
-                each_run(set, *least, text, |start, end| {
-                    changes = text[start..end] != self.content;
-                    !changes
-                });
-                changes
-            }
-            Searched::Tree(_) => !text.is_empty(),
-        }
-    }
-
-    /// The (start, end) of the matches. An empty text is left alone, also by a pattern that would match it.
-    fn spans(&self, text: &str) -> Vec<(usize, usize)> {
-        if text.is_empty() {
-            return vec![];
-        }
-        match &self.pattern {
-            Searched::Literal(wanted) if wanted.is_empty() => {
-                text.char_indices().map(|(place, _)| place).chain([text.len()]).map(|place| (place, place)).collect()
-            }
-            Searched::Literal(wanted) => {
-                let found = memchr::memmem::find_iter(text.as_bytes(), wanted.as_bytes());
-                found.map(|start| (start, start + wanted.len())).collect()
-            }
-            Searched::Run { set, least } => {
-                let mut spans = vec![];
-                each_run(set, *least, text, |start, end| {
-                    spans.push((start, end));
-                    true
-                });
-                spans
-            }
-            Searched::Tree(matcher) => matcher.matches(text),
-        }
-    }
-
     fn apply(&self, text: &str, result: &mut String) {
         let mut done = 0;
-        for (start, end) in self.spans(text) {
+        for (start, end) in self.pattern.spans(text) {
             result.push_str(&text[done..start]);
             result.push_str(&self.content);
             done = end;
         }
         result.push_str(&text[done..]);
-    }
-}
-
-/// Hand over the maximal runs of at least so many characters of a set, until `on_run` says false.
-fn each_run(set: &CharacterSet, least: usize, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
-    let (mut start, mut count) = (0, 0);
-    for (place, character) in text.char_indices() {
-        if set.contains(character) {
-            start = if count == 0 { place } else { start };
-            count += 1;
-        } else {
-            if count >= least && count > 0 && !on_run(start, place) {
-                return;
-            }
-            count = 0;
-        }
-    }
-    if count >= least && count > 0 {
-        on_run(start, text.len());
-    }
-}
-
-/// The set and the least number of a pattern like `\s+` or ` {2,}`.
-fn run_of_set(tree: &Tree) -> Option<(&CodePointSet, usize)> {
-    let node = match &tree.root {
-        Node::Sequence(parts) if parts.len() == 1 => &parts[0],
-        node => node,
-    };
-    match node {
-        Node::Repeat { body, minimum: minimum @ 1.., maximum: None, greedy: true } => match **body {
-            Node::Set(set) => Some((&tree.sets[set], *minimum as usize)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The length of the shortest match, in characters.
-fn least_length(node: &Node) -> usize {
-    match node {
-        Node::Set(_) => 1,
-        Node::Sequence(parts) => parts.iter().map(least_length).fold(0, usize::saturating_add),
-        Node::Alternation(branches) => branches.iter().map(least_length).min().unwrap_or(0),
-        Node::Repeat { body, minimum, .. } => least_length(body).saturating_mul(*minimum as usize),
-        Node::Atomic(body) => least_length(body),
-        Node::Look { .. } | Node::Anchor { .. } | Node::Keep(()) => 0,
     }
 }
 

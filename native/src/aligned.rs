@@ -1,0 +1,133 @@
+//! The road of one text to its encoding with tokens and offsets, and the general road of a column.
+//!
+//! Both go through `stations.rs`, which serves every spec. The column takes this road only where `pipeline.rs` has no
+//! faster one.
+
+use std::sync::Mutex;
+
+use crate::cache::Cache;
+use crate::columns::{IdColumn, TextColumn};
+use crate::encoding::Encoding;
+use crate::error::Result;
+use crate::models::TokenModel;
+use crate::offsets::{DocumentOffsets, PretokenOffsets};
+use crate::pipeline::{ColumnRoad, Finish, CACHED_PRETOKENS};
+use crate::stations::Stations;
+
+/// The stations and the model, which sees pretokens as the vocabulary writes them (`Input::Text`).
+pub struct AlignedRoad<M: TokenModel> {
+    /// What comes before the model.
+    pub stations: Stations,
+    /// The model.
+    pub model: M,
+    caches: Mutex<Vec<Box<Cache<M::Scratch>>>>,
+}
+
+/// The road of one text without its model's type.
+pub trait TextRoad: Send + Sync {
+    /// What comes before the model.
+    fn stations(&self) -> &Stations;
+
+    /// Encode a text with tokens and offsets, before truncation and template.
+    fn model_encoding(&self, document: &str, type_id: u32) -> Result<Encoding>;
+}
+
+impl<M> AlignedRoad<M>
+where
+    M: TokenModel,
+    M::Scratch: Default,
+{
+    /// Put stations and model together.
+    pub fn new(stations: Stations, model: M) -> AlignedRoad<M> {
+        AlignedRoad { stations, model, caches: Mutex::default() }
+    }
+
+    fn with_cache<T>(&self, work: impl FnOnce(&mut Cache<M::Scratch>) -> T) -> T {
+        let free = self.caches.lock().ok().and_then(|mut caches| caches.pop());
+        let mut cache = free.unwrap_or_else(|| Box::new(Cache::new(CACHED_PRETOKENS)));
+        let result = work(&mut cache);
+        if let Ok(mut caches) = self.caches.lock() {
+            caches.push(cache);
+        }
+        result
+    }
+
+    fn ids_of(&self, cache: &mut Cache<M::Scratch>, document: &str, ids: &mut Vec<u32>) -> Result<()> {
+        for (found, piece) in self.stations.pretokens(document, self.stations.need_places())? {
+            match found {
+                Some(found) => ids.push(found.token_id),
+                None => cache.encode_one(&self.model, piece.text.as_bytes(), ids)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<M> TextRoad for AlignedRoad<M>
+where
+    M: TokenModel + Send + Sync,
+    M::Scratch: Default + Send,
+{
+    fn stations(&self) -> &Stations {
+        &self.stations
+    }
+
+    fn model_encoding(&self, document: &str, type_id: u32) -> Result<Encoding> {
+        let places = DocumentOffsets::new(document);
+        let (mut ids, mut tokens, mut offsets, mut word_ids) = (vec![], vec![], vec![], vec![]);
+        let mut found_tokens = vec![];
+        let pretokens = self.stations.pretokens(document, true)?;
+        self.with_cache(|cache| -> Result<()> {
+            for (index, (found, piece)) in (0..).zip(pretokens) {
+                if let Some(found) = found {
+                    let last = piece.places.len() - 1;
+                    offsets.push(places.checked(piece.places[0].0, piece.places[last].1));
+                    ids.push(found.token_id);
+                    tokens.push(piece.text);
+                    word_ids.push(Some(index));
+                    continue;
+                }
+                found_tokens.clear();
+                self.model.tokenize(&piece.text, cache.scratch(), &mut found_tokens)?;
+                let place = PretokenOffsets::new(&places, &piece);
+                for token in &found_tokens {
+                    ids.push(token.id);
+                    tokens.push(self.model.value(token, &piece.text));
+                    offsets.push(place.of_token(token.start, token.end));
+                    word_ids.push(Some(index));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Encoding::of_text(ids, tokens, offsets, word_ids, type_id))
+    }
+}
+
+impl<M> ColumnRoad for AlignedRoad<M>
+where
+    M: TokenModel + Send + Sync,
+    M::Scratch: Default + Send,
+{
+    fn encode(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn) {
+        ids.list_offsets.push(ids.ids.len() as i64);
+        self.with_cache(|cache| {
+            for row in 0..texts.rows() {
+                let first = ids.ids.len();
+                finish.begin(&mut ids.ids);
+                let outcome = texts
+                    .text(row)
+                    .and_then(|text| self.ids_of(cache, text, &mut ids.ids))
+                    .and_then(|()| finish.end(&mut ids.ids, first));
+                match outcome {
+                    Ok(true) => ids.truncated_rows.push(row as i64),
+                    Ok(false) => {}
+                    Err(error) => {
+                        ids.ids.truncate(first);
+                        ids.failures.push((row, if error.row.is_some() { error } else { error.in_row(row) }));
+                    }
+                }
+                ids.list_offsets.push(ids.ids.len() as i64);
+            }
+        });
+    }
+}

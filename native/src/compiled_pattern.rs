@@ -1,0 +1,166 @@
+//! The patterns of Split and Replace at work: where they match in a text, as the oracle finds them.
+//!
+//! Here the matches themselves are wanted; the column road asks less, where pieces begin, and has machines for it
+//! (`cutter.rs`). Literals and runs of one set, which are most of the patterns in use, are searched for directly.
+
+use crate::character_table::CharacterSet;
+use crate::patterns::backtrack::Matcher;
+use crate::patterns::tree::{CodePointSet, Node, Tree};
+use crate::spec::Pattern;
+
+/// A pattern that can be searched for.
+pub struct CompiledPattern {
+    searched: Searched,
+    /// Whether it can match nothing at all.
+    pub can_be_empty: bool,
+}
+
+enum Searched {
+    Literal(memchr::memmem::Finder<'static>),
+    /// So many characters of a set, or more.
+    Run { set: CharacterSet, least: usize },
+    Tree(Matcher),
+}
+
+impl CompiledPattern {
+    /// Compile a pattern.
+    pub fn new(pattern: &Pattern) -> CompiledPattern {
+        let (searched, can_be_empty) = match pattern {
+            Pattern::String(text) => {
+                (Searched::Literal(memchr::memmem::Finder::new(text.as_bytes()).into_owned()), text.is_empty())
+            }
+            Pattern::Regex(tree) => match run_of_set(tree) {
+                Some((set, least)) => (Searched::Run { set: CharacterSet::of_set(set), least }, false),
+                None => (Searched::Tree(Matcher::build(tree)), least_length(&tree.root) == 0),
+            },
+        };
+        CompiledPattern { searched, can_be_empty }
+    }
+
+    /// The (start, end) of the matches in bytes. In an empty text there is none, also for a pattern that would match it:
+    /// so it is where patterns are used.
+    pub fn spans(&self, text: &str) -> Vec<(usize, usize)> {
+        if text.is_empty() {
+            return vec![];
+        }
+        match &self.searched {
+            Searched::Literal(finder) if finder.needle().is_empty() => {
+                text.char_indices().map(|(place, _)| place).chain([text.len()]).map(|place| (place, place)).collect()
+            }
+            Searched::Literal(finder) => {
+                let length = finder.needle().len();
+                finder.find_iter(text.as_bytes()).map(|start| (start, start + length)).collect()
+            }
+            Searched::Run { set, least } => {
+                let mut spans = vec![];
+                each_run(set, *least, text, |start, end| {
+                    spans.push((start, end));
+                    true
+                });
+                spans
+            }
+            Searched::Tree(matcher) => matcher.matches(text),
+        }
+    }
+
+    /// Whether some match may be another text than this one; false is a proof that there is none.
+    pub fn may_match_other_than(&self, content: &str, text: &str) -> bool {
+        match &self.searched {
+            Searched::Literal(finder) => !text.is_empty() && finder.find(text.as_bytes()).is_some(),
+            Searched::Run { set, least } => {
+                let mut is_found = false;
+                each_run(set, *least, text, |start, end| {
+                    is_found = &text[start..end] != content;
+                    !is_found
+                });
+                is_found
+            }
+            Searched::Tree(_) => !text.is_empty(),
+        }
+    }
+}
+
+/// Hand over the maximal runs of at least so many characters of a set, until `on_run` says false.
+fn each_run(set: &CharacterSet, least: usize, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
+    let bytes = text.as_bytes();
+    let ascii: [bool; 128] = std::array::from_fn(|code| set.contains(code as u8 as char));
+    let character_at = |at: usize| match bytes.get(at) {
+        Some(&byte @ 0..=127) => Some((ascii[byte as usize], 1)),
+        Some(_) => text[at..].chars().next().map(|character| (set.contains(character), character.len_utf8())),
+        None => None,
+    };
+    let mut at = 0;
+    while let Some((is_in, length)) = character_at(at) {
+        if !is_in {
+            at += length;
+            continue;
+        }
+        let (start, mut count) = (at, 0);
+        while let Some((true, length)) = character_at(at) {
+            at += length;
+            count += 1;
+        }
+        if count >= least && !on_run(start, at) {
+            return;
+        }
+    }
+}
+
+/// The set and the least number of a pattern like `\s+` or ` {2,}`.
+fn run_of_set(tree: &Tree) -> Option<(&CodePointSet, usize)> {
+    let node = match &tree.root {
+        Node::Sequence(parts) if parts.len() == 1 => &parts[0],
+        node => node,
+    };
+    match node {
+        Node::Repeat { body, minimum: minimum @ 1.., maximum: None, greedy: true } => match **body {
+            Node::Set(set) => Some((&tree.sets[set], *minimum as usize)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The length of the shortest match, in characters.
+fn least_length(node: &Node) -> usize {
+    match node {
+        Node::Set(_) => 1,
+        Node::Sequence(parts) => parts.iter().map(least_length).fold(0, usize::saturating_add),
+        Node::Alternation(branches) => branches.iter().map(least_length).min().unwrap_or(0),
+        Node::Repeat { body, minimum, .. } => least_length(body).saturating_mul(*minimum as usize),
+        Node::Atomic(body) => least_length(body),
+        Node::Look { .. } | Node::Anchor { .. } | Node::Keep(()) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(node: impl Fn(usize) -> Node) -> CompiledPattern {
+        let mut tree = Tree { sets: vec![], root: Node::Sequence(vec![]) };
+        let set = tree.index_of(CodePointSet(vec![32, 33, 0x2003, 0x2004]));
+        tree.root = node(set);
+        CompiledPattern::new(&Pattern::Regex(tree))
+    }
+
+    #[test]
+    fn runs_are_found_as_the_matcher_finds_them() {
+        let repeat = |set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 2, maximum: None, greedy: true };
+        let direct = pattern(repeat);
+        let stepwise = pattern(|set| Node::Alternation(vec![repeat(set), Node::Sequence(vec![repeat(set)])]));
+        assert!(matches!((&direct.searched, &stepwise.searched), (Searched::Run { .. }, Searched::Tree(_))));
+        for text in ["a  b c\u{2003}  ", "", "  ", " é  é \u{2003}"] {
+            assert_eq!(direct.spans(text), stepwise.spans(text), "{text:?}");
+        }
+        assert!(!direct.may_match_other_than("  ", "a  b c"));
+        assert!(direct.may_match_other_than("  ", "a  b   c"));
+    }
+
+    #[test]
+    fn an_empty_literal_is_everywhere() {
+        let spans = |text| CompiledPattern::new(&Pattern::String(String::new())).spans(text);
+        assert_eq!(spans("éa"), [(0, 0), (2, 2), (3, 3)]);
+        assert_eq!(spans(""), []);
+    }
+}
