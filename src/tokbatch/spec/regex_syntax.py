@@ -5,16 +5,28 @@ it takes and this project does not reproduce is an `UnsupportedError`: backrefer
 callouts, absent operators, `\X` and `\y`, `\K` inside a look-around, the options (?CIL) and (?y).
 
 Here: the order of things, groups, options, quantifiers. `regex_scanner.py` has the escapes, `regex_class.py` the
-character classes, `regex_folding.py` what `(?i)` does. Next: `engine/reference/patterns.py`, which runs the tree.
+character classes, `regex_drafts.py` what stands for a node while parsing, `regex_folding.py` what `(?i)` does.
+Next: `engine/reference/patterns.py`, which runs the tree.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
 
 from tokbatch.spec.regex_class import read_class
+from tokbatch.spec.regex_drafts import (
+    BOUNDS,
+    Class,
+    Draft,
+    Group,
+    Text,
+    descendants,
+    flat,
+    joined,
+    nest,
+    never_quantified,
+)
 from tokbatch.spec.regex_folding import fold_class, fold_text
 from tokbatch.spec.regex_scanner import (
     ASCII,
@@ -37,7 +49,6 @@ from tokbatch.spec.regex_tree import (
     Repeat,
     Sequence,
     Set,
-    children,
     maximum_length,
     minimum_length,
 )
@@ -57,47 +68,6 @@ ANCHORS: dict[str, AnchorKind] = {
     "\\Z": "last line end",
     "\\G": "search start",
 }
-
-# What a quantifier directly on a quantified thing amounts to: {inner: {outer: result}}. "inner": the outer one goes;
-# "both": they stay as they are; "+??" stands for an inner + under an outer ??.
-NESTED = {
-    "?": {"?": "inner", "*": "*", "+": "*", "??": "??", "*?": "*?", "+?": "both"},
-    "*": {"?": "inner", "*": "inner", "+": "inner", "??": "+??", "*?": "+??", "+?": "inner"},
-    "+": {"?": "*", "*": "*", "+": "inner", "??": "both", "*?": "+??", "+?": "inner"},
-    "??": {"?": "inner", "*": "*?", "+": "*?", "??": "inner", "*?": "*?", "+?": "*?"},
-    "*?": dict.fromkeys(["?", "*", "+", "??", "*?", "+?"], "inner"),
-    "+?": {"?": "both", "*": "*", "+": "+", "??": "*?", "*?": "*?", "+?": "inner"},
-}
-BOUNDS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A string that is not resolved yet. `quantified_whole`: `(?:abc)`, of which a quantifier takes all."""
-
-    text: str
-    ignore_case: bool
-    quantified_whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """A group that is seen from outside as one thing: a capture, an option group, a comment on both."""
-
-    body: _Draft
-    captures: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Class:
-    """A character class under (?i)."""
-
-    members: CodePointSet
-    negated: bool
-
-
-# While parsing, the nodes of the tree may hold these three as well; `_resolve` takes them out.
-_Draft = Node | _Text | _Group | _Class
 
 
 @lru_cache(maxsize=64)
@@ -126,7 +96,7 @@ class _Parser:
 
     # ------------------------------------------------------------------------------------------ alternatives, sequences
 
-    def alternatives(self, options: Options, depth: int) -> _Draft:
+    def alternatives(self, options: Options, depth: int) -> Draft:
         """Read branches up to the closing bracket, which stays, or to the end."""
         if depth > DEPTH_LIMIT:
             self.scanner.unsupported(f"a group nested more than {DEPTH_LIMIT} deep")
@@ -135,9 +105,9 @@ class _Parser:
             branches.append(self.branch(options, depth))
         return branches[0] if len(branches) == 1 else Alternation(tuple(branches))  # type: ignore[arg-type]
 
-    def branch(self, options: Options, depth: int) -> _Draft:
+    def branch(self, options: Options, depth: int) -> Draft:
         """Read one branch."""
-        parts: list[_Draft] = []
+        parts: list[Draft] = []
         while True:
             self.skip_comments(options)
             if self.scanner.done or self.scanner.peek("|") or self.scanner.peek(")"):
@@ -146,8 +116,8 @@ class _Parser:
             if isolated is not None:
                 parts.append(isolated)
                 break
-            parts.extend(_flat(self.quantified(options, depth)))
-        parts = _joined(parts)
+            parts.extend(flat(self.quantified(options, depth)))
+        parts = joined(parts)
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))  # type: ignore[arg-type]
 
     def skip_comments(self, options: Options) -> None:
@@ -164,7 +134,7 @@ class _Parser:
             elif not (options.extended and scanner.run(" \t\n\r\f", 1)):
                 return
 
-    def isolated_options(self, options: Options, depth: int) -> _Draft | None:
+    def isolated_options(self, options: Options, depth: int) -> Draft | None:
         """Read `(?i)`, which holds up to the end of the group it stands in, and what it holds for."""
         scanner = self.scanner
         start = scanner.at
@@ -174,30 +144,30 @@ class _Parser:
         if changed is None or not scanner.take(")"):
             scanner.at = start
             return None
-        return _Group(self.alternatives(changed, depth + 1), captures=False)
+        return Group(self.alternatives(changed, depth + 1), captures=False)
 
     # --------------------------------------------------------------------------------------------------- quantifiers
 
-    def quantified(self, options: Options, depth: int) -> _Draft:
+    def quantified(self, options: Options, depth: int) -> Draft:
         """Read one thing and the quantifiers on it."""
         scanner = self.scanner
         target = self.atom(options, depth)
-        lead: list[_Draft] = []
+        lead: list[Draft] = []
         for _ in range(DEPTH_LIMIT):
             self.skip_comments(options)
             quantifier = self.read_quantifier()
             if quantifier is None:
                 break
             minimum, maximum, greedy, possessive = quantifier
-            if _never_quantified(target):
+            if never_quantified(target):
                 scanner.fail("a quantifier on something without a width")
             if minimum == maximum == 1:
-                target = replace(target, quantified_whole=False) if isinstance(target, _Text) else target
+                target = replace(target, quantified_whole=False) if isinstance(target, Text) else target
                 continue
-            if isinstance(target, _Text) and len(target.text) > 1 and not target.quantified_whole:
+            if isinstance(target, Text) and len(target.text) > 1 and not target.quantified_whole:
                 lead.append(replace(target, text=target.text[:-1]))
                 target = replace(target, text=target.text[-1])
-            repeat = _nest(target, minimum, maximum, greedy)
+            repeat = nest(target, minimum, maximum, greedy)
             target = Atomic(repeat) if possessive else repeat
         else:
             scanner.unsupported(f"a chain of {DEPTH_LIMIT} quantifiers")
@@ -206,12 +176,14 @@ class _Parser:
     def read_quantifier(self) -> tuple[int, int | None, bool, bool] | None:
         """Read (minimum, maximum, greedy, possessive); None where no quantifier follows."""
         scanner = self.scanner
+        if scanner.done or scanner.pattern[scanner.at] not in "?*+{":
+            return None
         for sign, (minimum, maximum) in BOUNDS.items():
             if scanner.take(sign):
                 if scanner.take("?"):
                     return minimum, maximum, False, False
                 return minimum, maximum, True, scanner.take("+")
-        return self.read_interval() if scanner.peek("{") else None
+        return self.read_interval()
 
     def read_interval(self) -> tuple[int, int | None, bool, bool] | None:
         """Read `{2}`, `{2,}`, `{,3}`, `{2,3}`, or `{3,2}`, which is possessive. Any other brace is a character."""
@@ -233,7 +205,7 @@ class _Parser:
 
     # --------------------------------------------------------------------------------------------------------- atoms
 
-    def atom(self, options: Options, depth: int) -> _Draft:
+    def atom(self, options: Options, depth: int) -> Draft:
         """Read one thing: a group, a class, an anchor, an escape, or as many plain characters as there are."""
         scanner = self.scanner
         if self.read_quantifier() is not None:
@@ -244,7 +216,7 @@ class _Parser:
         if character == "[":
             members, negated = read_class(scanner, options)
             if options.ignore_case:
-                return _Class(members, negated)
+                return Class(members, negated)
             return Set(~members if negated else members)
         if character == ".":
             return Set(ALL if options.dot_matches_newline else ~NEWLINE)
@@ -252,9 +224,9 @@ class _Parser:
             return Anchor(ANCHORS[character])
         if character == "\\":
             return self.escape(options)
-        return _Text(character, options.ignore_case)
+        return Text(character, options.ignore_case)
 
-    def escape(self, options: Options) -> _Draft:
+    def escape(self, options: Options) -> Draft:
         """Read an escape, the backslash being read."""
         scanner = self.scanner
         if scanner.done:
@@ -291,7 +263,7 @@ class _Parser:
             scanner.at += 1
             return special[letter]
         codes = read_character_escape(scanner, in_bracket=False)
-        return _Text("".join(map(chr, codes)), options.ignore_case)
+        return Text("".join(map(chr, codes)), options.ignore_case)
 
     def refuse_reference(self, letter: str) -> None:
         """Refuse a backreference or a call. `\\10` and more is octal where there are not that many groups."""
@@ -304,14 +276,14 @@ class _Parser:
 
     # --------------------------------------------------------------------------------------------------------- groups
 
-    def group(self, options: Options, depth: int) -> _Draft:
+    def group(self, options: Options, depth: int) -> Draft:
         """Read a group, the opening bracket being read."""
         scanner = self.scanner
         if scanner.peek("*"):
             scanner.unsupported("a callout (*name)")
         if not scanner.take("?"):
             self.captures += 1
-            return _Group(self.closed(options, depth), captures=True)
+            return Group(self.closed(options, depth), captures=True)
         for sign, behind, negated in (("=", 0, 0), ("!", 0, 1), ("<=", 1, 0), ("<!", 1, 1)):
             if scanner.take(sign):
                 body = self.closed(options, depth)
@@ -321,7 +293,7 @@ class _Parser:
                 return look
         if scanner.take(":"):
             body = self.closed(options, depth)
-            return replace(body, quantified_whole=True) if isinstance(body, _Text) else body
+            return replace(body, quantified_whole=True) if isinstance(body, Text) else body
         if scanner.take(">"):
             return Atomic(self.closed(options, depth))  # type: ignore[arg-type]
         for opening, what in (
@@ -338,16 +310,16 @@ class _Parser:
             scanner.fail("an unknown kind of group")
         if not scanner.take(":"):
             scanner.fail("an unknown option of a group")
-        return _Group(self.closed(changed, depth), captures=False)
+        return Group(self.closed(changed, depth), captures=False)
 
-    def closed(self, options: Options, depth: int) -> _Draft:
+    def closed(self, options: Options, depth: int) -> Draft:
         """Read the inside of a group and its closing bracket."""
         body = self.alternatives(options, depth + 1)
         if not self.scanner.take(")"):
             self.scanner.fail("the pattern ends where a ) should stand")
         return body
 
-    def named_group(self, options: Options, depth: int) -> _Draft:
+    def named_group(self, options: Options, depth: int) -> Draft:
         """Read `(?<name>...)`; without references a name means nothing, but it has to be one."""
         scanner = self.scanner
         end = ">" if scanner.next("a name") == "<" else "'"
@@ -361,7 +333,7 @@ class _Parser:
         if not name or name[0] in DIGITS or ord(name[0]) not in word:
             scanner.fail(f"{name!r} is no name of a group")
         self.captures += 1
-        return _Group(self.closed(options, depth), captures=True)
+        return Group(self.closed(options, depth), captures=True)
 
     def read_options(self, options: Options) -> Options | None:
         """Read the letters of `(?im-x:` up to the colon or bracket; None where these are no options."""
@@ -392,25 +364,25 @@ class _Parser:
 
     def check_look_behind(self, look: Look) -> None:
         """Refuse in a look-behind what Oniguruma refuses there."""
-        for node in _descendants(look.body):
+        for node in descendants(look.body):
             wrong = isinstance(node, Look) and (not node.behind or (node.negated and not look.negated))
             wrong |= isinstance(node, Anchor) and node.kind in ("text end", "last line end")
-            wrong |= isinstance(node, _Group) and node.captures and look.negated
+            wrong |= isinstance(node, Group) and node.captures and look.negated
             if wrong:
                 self.scanner.fail("something that a look-behind cannot contain")
 
-    def resolve(self, draft: _Draft, in_look_behind: bool) -> Node:
+    def resolve(self, draft: Draft, in_look_behind: bool) -> Node:
         """Turn a draft into the tree."""
         match draft:
-            case _Text():
+            case Text():
                 if draft.ignore_case:
                     nodes = fold_text(draft.text, in_look_behind)
                 else:
                     nodes = [_only(character) for character in draft.text]
                 return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
-            case _Class():
+            case Class():
                 return fold_class(draft.members, draft.negated)
-            case _Group():
+            case Group():
                 return self.resolve(draft.body, in_look_behind)
             case Sequence(parts):
                 resolved = [self.resolve(part, in_look_behind) for part in parts]
@@ -437,7 +409,7 @@ class _Parser:
     def check_count(self, repeat: Repeat) -> None:
         """Refuse `(?:^a*){2}`: whether an empty round ends such a loop depends on how long Oniguruma's program is."""
         if repeat.minimum > 1 and minimum_length(repeat.body) == 0:
-            for node in _descendants(repeat.body):
+            for node in descendants(repeat.body):
                 if isinstance(node, Anchor | Look):
                     self.scanner.unsupported("a count of something that can be empty and depends on its surroundings")
 
@@ -446,78 +418,15 @@ class _Parser:
 
         In a look-behind Oniguruma steps back by the wrong length over `\R`, and gives odd answers to atomic groups.
         """
-        if look.behind and any(isinstance(node, Atomic) for node in _descendants(look.body)):
+        if look.behind and any(isinstance(node, Atomic) for node in descendants(look.body)):
             self.scanner.unsupported("\\R, a possessive quantifier or an atomic group in a look-behind")
-        if any(isinstance(node, Keep) for node in _descendants(look.body)):
+        if any(isinstance(node, Keep) for node in descendants(look.body)):
             self.scanner.unsupported("\\K in a look-around")
         longest = maximum_length(look.body)
         if look.behind and max(longest or 0, minimum_length(look.body)) > LOOK_BEHIND_LIMIT:
             self.scanner.unsupported(f"a look-behind of more than {LOOK_BEHIND_LIMIT} characters")
 
 
+@lru_cache(maxsize=1024)
 def _only(character: str) -> Set:
     return Set(CodePointSet.from_characters(character))
-
-
-def _flat(draft: _Draft) -> tuple[_Draft, ...]:
-    return draft.parts if isinstance(draft, Sequence) else (draft,)
-
-
-def _joined(parts: list[_Draft]) -> list[_Draft]:
-    """Join neighbouring strings; what `(?i)` makes of `ss` depends on it."""
-    joined: list[_Draft] = []
-    for ignore_case, run in groupby(parts, lambda part: part.ignore_case if isinstance(part, _Text) else None):
-        texts = list(run)
-        if ignore_case is None or len(texts) == 1:
-            joined.extend(texts)
-        else:
-            joined.append(_Text("".join(part.text for part in texts if isinstance(part, _Text)), ignore_case))
-    return joined
-
-
-def _descendants(draft: _Draft) -> list[_Draft]:
-    if isinstance(draft, _Group):
-        return [draft, *_descendants(draft.body)]
-    if isinstance(draft, _Text | _Class):
-        return [draft]
-    return [draft, *(found for child in children(draft) for found in _descendants(child))]
-
-
-def _never_quantified(draft: _Draft) -> bool:
-    match draft:
-        case Anchor() | Look() | Keep():
-            return True
-        case Alternation(branches):
-            return any(map(_never_quantified, branches))
-        case _:
-            return False
-
-
-def _sign(repeat: Repeat) -> str | None:
-    """Give `?`, `*`, `+`, `??`, `*?` or `+?` where a repeat is one of them."""
-    for sign, bounds in BOUNDS.items():
-        if bounds == (repeat.minimum, repeat.maximum):
-            return sign if repeat.greedy else sign + "?"
-    return None
-
-
-def _nest(target: _Draft, minimum: int, maximum: int | None, greedy: bool) -> Repeat:
-    """Put a quantifier on something, and simplify it as Oniguruma does where that is a quantifier already."""
-    outer = Repeat(target, minimum, maximum, greedy)  # type: ignore[arg-type]
-    if not isinstance(target, Repeat):
-        return outer
-    inner_sign, outer_sign = _sign(target), _sign(outer)
-    if inner_sign is None or outer_sign is None:
-        if inner_sign in ("*", "+") and maximum is not None and maximum > 1 and greedy:
-            return replace(outer, maximum=minimum or 1)
-        if minimum == maximum and target.minimum == target.maximum:
-            return Repeat(target.body, minimum * target.minimum, minimum * target.minimum, greedy)
-        return outer
-    result = NESTED[inner_sign][outer_sign]
-    if result == "inner":
-        return target
-    if result == "both":
-        return outer
-    if result == "+??":
-        return Repeat(Repeat(target.body, 1, None, True), 0, 1, False)
-    return Repeat(target.body, *BOUNDS[result[0]], greedy=len(result) == 1)
