@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::columns::{IdColumn, TextColumn};
 use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::models::TokenModel;
+use crate::models::{ModelFacts, TokenModel};
 use crate::offsets::{DocumentOffsets, PretokenOffsets};
 use crate::pipeline::{ColumnRoad, Finish, CACHED_PRETOKENS};
 use crate::stations::Stations;
@@ -24,7 +24,13 @@ pub struct AlignedRoad<M: TokenModel> {
 }
 
 /// The road of one text without its model's type.
-pub trait TextRoad: Send + Sync {
+pub trait TextRoad: ColumnRoad {
+    /// The model's vocabulary and what else there is to ask.
+    fn facts(&self) -> &dyn ModelFacts;
+
+    /// Append the ids of a pretoken.
+    fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()>;
+
     /// What comes before the model.
     fn stations(&self) -> &Stations;
 
@@ -68,6 +74,14 @@ where
     M: TokenModel + Send + Sync,
     M::Scratch: Default + Send,
 {
+    fn facts(&self) -> &dyn ModelFacts {
+        &self.model
+    }
+
+    fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
+        self.with_cache(|cache| cache.encode_one(&self.model, pretoken.as_bytes(), ids))
+    }
+
     fn stations(&self) -> &Stations {
         &self.stations
     }

@@ -34,6 +34,11 @@ impl<'a> TextColumn<'a> {
         &self.data[start..end]
     }
 
+    /// All bytes of the column, and where a row begins in them.
+    pub fn data_from(&self, row: usize) -> (&'a [u8], usize) {
+        (self.data, self.offset(row))
+    }
+
     /// The text of a row. Bytes that are not UTF-8 are an error with the row.
     pub fn text(&self, row: usize) -> Result<&'a str> {
         let bytes = self.bytes(self.offset(row), self.offset(row + 1));

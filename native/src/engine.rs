@@ -1,20 +1,46 @@
 //! The engine: what a spec is built into, and what `python.rs` calls.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_tokens::AddedVocabulary;
+use crate::aligned::{AlignedRoad, TextRoad};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::Cutter;
+use crate::decoders::Decoder;
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::models::bpe::{Bpe, Input};
-use crate::pipeline::{ColumnRoad, Cutting, Finish, Road};
+use crate::models::unigram::Unigram;
+use crate::models::wordlevel::WordLevel;
+use crate::models::wordpiece::WordPiece;
+use crate::models::ModelFacts;
+use crate::padding;
+use crate::pipeline::{ColumnRoad, Cutting, Road};
+use crate::post_processors::{Ending, PostProcessor};
+use crate::round_trip::{check_ids, DocumentRoads, GivenIds, Verification, Verifier, Visit};
 use crate::spaces::{Before, SpaceCutter};
-use crate::spec::{self, Model, Normalizer, Pattern, PostProcessor, PreTokenizer, TemplatePiece, TokenizerSpec};
+use crate::spec::{self, Model, Normalizer, Padding, Pattern, PreTokenizer, TokenizerSpec, Truncation};
+use crate::stations::Stations;
+use crate::token_strings::{AddedStrings, AllStrings};
+use crate::token_table::{ColumnDecoder, TokenStrings};
+use crate::trace::{self, Stage};
+use crate::truncation::truncate_encodings;
 
 /// A tokenizer at work. Threads may share it.
 pub struct Engine {
-    road: Box<dyn ColumnRoad>,
-    template: Template,
+    /// For columns, where there is one for this spec.
+    fast_road: Option<Box<dyn ColumnRoad>>,
+    /// For texts, and for columns too.
+    text_road: Box<dyn TextRoad>,
+    processor: Arc<PostProcessor>,
+    /// Without and with special tokens.
+    endings: [Ending; 2],
+    truncation: Option<Truncation>,
+    padding: Option<Padding>,
+    added: AddedStrings,
+    decoder: Option<spec::Decoder>,
+    /// With and without special tokens; made when they are first needed.
+    columns: [OnceLock<ColumnDecoder>; 2],
     buffers: Mutex<Vec<IdColumn>>,
 }
 
@@ -23,25 +49,41 @@ impl Engine {
     /// "native-unsupported".
     pub fn build(message: &[u8]) -> Result<Engine> {
         let spec = spec::read(message)?;
-        if spec.truncation.is_some() || spec.padding.is_some() {
-            return Err(Error::unsupported("truncation and padding in this engine", "$.truncation"));
-        }
-        let template = Template::build(spec.post_processor.as_ref())?;
-        let road = build_road(&spec)?;
-        Ok(Engine { road, template, buffers: Mutex::default() })
+        let processor = Arc::new(PostProcessor::build(spec.post_processor.as_ref()));
+        let stations = Stations::build(&spec)?;
+        let added = AddedStrings::build(&spec.added_tokens, |text| stations.normalized(text))?;
+        let ending = |add_special_tokens| Ending::new(&processor, spec.truncation.as_ref(), add_special_tokens);
+        Ok(Engine {
+            endings: [false, true].map(ending),
+            processor: Arc::clone(&processor),
+            truncation: spec.truncation.clone(),
+            padding: spec.padding.clone(),
+            added,
+            decoder: spec.decoder.clone(),
+            columns: Default::default(),
+            fast_road: fast_road(&spec)?,
+            text_road: text_road(&spec, stations)?,
+            buffers: Mutex::default(),
+        })
     }
 
     /// Give the ids of a column. The result's memory comes back by `recycle`.
-    pub fn encode_batch(&self, texts: TextColumn, add_special_tokens: bool) -> IdColumn {
+    pub fn encode_batch(&self, texts: TextColumn, add_special_tokens: bool) -> Result<IdColumn> {
         let free = self.buffers.lock().ok().and_then(|mut buffers| buffers.pop());
         let mut ids = free.unwrap_or_default();
         ids.clear();
         let bytes = texts.offset(texts.rows()) - texts.offset(0);
         // Memory that is not written to costs nothing; moving a large buffer does.
         ids.ids.reserve(bytes / 2 + 1024);
-        let none = Template::default();
-        self.road.encode(texts, if add_special_tokens { &self.template } else { &none }, &mut ids);
-        ids
+        let ending = &self.endings[usize::from(add_special_tokens)];
+        match &self.fast_road {
+            Some(road) => road.encode(texts, ending, &mut ids),
+            None => self.text_road.encode(texts, ending, &mut ids),
+        }
+        if let Some(padding) = &self.padding {
+            padding::pad_column(&mut ids, padding)?;
+        }
+        Ok(ids)
     }
 
     /// Take a result's memory back for the next one.
@@ -53,65 +95,141 @@ impl Engine {
             }
         }
     }
-}
 
-/// The ids around a single text.
-#[derive(Default)]
-struct Template {
-    before: Vec<u32>,
-    after: Vec<u32>,
-}
+    /// Encode one text, or a pair of texts, with tokens, offsets (in characters) and masks.
+    pub fn encode(&self, text: &str, pair: Option<&str>, add_special_tokens: bool) -> Result<Encoding> {
+        let first = self.text_road.model_encoding(text, 0)?;
+        let second = pair.map(|pair| self.text_road.model_encoding(pair, 1)).transpose()?;
+        let mut encoding = self.post_processed(first, second, add_special_tokens)?;
+        if let Some(padding) = &self.padding {
+            padding::pad_encoding(&mut encoding, padding)?;
+        }
+        Ok(encoding)
+    }
 
-impl Template {
-    fn build(processor: Option<&PostProcessor>) -> Result<Template> {
-        let unsupported = || Error::unsupported("this post-processor in this engine", "$.post_processor");
-        Ok(match processor {
-            None | Some(PostProcessor::ByteLevel { .. }) => Template::default(),
-            Some(PostProcessor::BertProcessing { sep, cls } | PostProcessor::RobertaProcessing { sep, cls, .. }) => {
-                Template { before: vec![cls.1], after: vec![sep.1] }
-            }
-            Some(PostProcessor::TemplateProcessing { single, special_tokens, .. }) => {
-                let (mut template, mut is_after) = (Template::default(), false);
-                for piece in single {
-                    match piece {
-                        TemplatePiece::Sequence { .. } if is_after => return Err(unsupported()),
-                        TemplatePiece::Sequence { .. } => is_after = true,
-                        TemplatePiece::SpecialToken { id, .. } => {
-                            let token = special_tokens.iter().find(|(name, _)| name == id).ok_or_else(unsupported)?;
-                            (if is_after { &mut template.after } else { &mut template.before }).extend(&token.1.ids);
-                        }
-                    }
-                }
-                if !is_after {
-                    return Err(unsupported());
-                }
-                template
-            }
-            Some(PostProcessor::Sequence { processors }) => {
-                let (mut template, mut done) = (Template::default(), false);
-                for part in processors {
-                    let part = Template::build(Some(part))?;
-                    if !part.before.is_empty() || !part.after.is_empty() {
-                        if done {
-                            return Err(unsupported());
-                        }
-                        (template, done) = (part, true);
-                    }
-                }
-                template
-            }
+    fn post_processed(&self, first: Encoding, second: Option<Encoding>, add_special_tokens: bool) -> Result<Encoding> {
+        let (mut first, mut second) = (first, second);
+        if let Some(truncation) = &self.truncation {
+            let added = if add_special_tokens { self.processor.added_tokens(second.is_some()) } else { 0 };
+            (first, second) = truncate_encodings(first, second, truncation, added)?;
+        }
+        self.processor.process(first, second, add_special_tokens)
+    }
+
+    fn model(&self) -> &dyn ModelFacts {
+        self.text_road.facts()
+    }
+
+    fn strings(&self, skip_special_tokens: bool) -> AllStrings<'_> {
+        AllStrings::new(self.model(), &self.added, skip_special_tokens)
+    }
+
+    fn column_decoder(&self, skip_special_tokens: bool) -> &ColumnDecoder {
+        self.columns[usize::from(skip_special_tokens)].get_or_init(|| {
+            ColumnDecoder::build(Decoder::build(self.decoder.as_ref()), &self.strings(skip_special_tokens))
         })
     }
-}
 
-impl Finish for Template {
-    fn begin(&self, ids: &mut Vec<u32>) {
-        ids.extend_from_slice(&self.before);
+    /// Give the text of ids. Ids that no token has are passed over.
+    pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String> {
+        self.column_decoder(skip_special_tokens).decode_slowly(ids, &self.strings(skip_special_tokens))
     }
 
-    fn end(&self, ids: &mut Vec<u32>, _first: usize) -> Result<bool> {
-        ids.extend_from_slice(&self.after);
-        Ok(false)
+    /// Give the texts of a column of ids, laid end to end, and their offsets.
+    pub fn decode_batch(&self, ids: GivenIds, skip_special_tokens: bool) -> Result<(Vec<u8>, Vec<i64>)> {
+        let (decoder, strings) = (self.column_decoder(skip_special_tokens), self.strings(skip_special_tokens));
+        let (mut data, mut list_offsets) = (vec![], vec![0]);
+        for row in 0..ids.rows() {
+            check_ids(ids.row(row))?;
+            decoder.decode_into(ids.row(row), &strings, &mut data)?;
+            list_offsets.push(data.len() as i64);
+        }
+        Ok((data, list_offsets))
+    }
+
+    /// Hold the ids of a column against its texts. `add_special_tokens` says how the ids were made.
+    pub fn verify_batch(&self, texts: TextColumn, ids: GivenIds, add_special_tokens: bool) -> Result<Verification> {
+        let affixes = self.processor.single_affixes(add_special_tokens).filter(|_| self.padding.is_none());
+        let verifier = Verifier {
+            decoder: self.column_decoder(false),
+            tokens: self.strings(false),
+            added: &self.added,
+            unk_id: self.model().unk_id(),
+            affixes: affixes.map(|(before, after)| (&before[..], &after[..])),
+            padding: self.padding.as_ref(),
+            is_truncated: self.truncation.is_some(),
+            add_special_tokens,
+            roads: self,
+        };
+        verifier.verify(texts, ids)
+    }
+
+    /// Encode one text and keep what every stage made of it.
+    pub fn trace(&self, text: &str, add_special_tokens: bool) -> Result<Vec<Stage>> {
+        trace::stages(self.text_road.as_ref(), text, |encoding| self.post_processed(encoding, None, add_special_tokens))
+    }
+
+    /// What does not depend on any text.
+    pub fn facts(&self) -> Result<Facts> {
+        let template = self.processor.single_template()?;
+        let (model, strings) = (self.model(), self.strings(false));
+        let of_template = template.iter().flatten().copied().max();
+        let largest = self.added.ids().chain(of_template).max().unwrap_or(0).max(model.vocabulary().largest_id());
+        Ok(Facts {
+            vocab_size: strings.count(),
+            max_id: largest,
+            special_ids: self.added.special_ids(),
+            unk_id: model.unk_id(),
+            byte_token_ids: model.byte_token_ids(),
+            single_template: template,
+        })
+    }
+
+    /// The id of a token.
+    pub fn token_to_id(&self, token: &str) -> Option<u32> {
+        self.strings(false).id(token)
+    }
+
+    /// The token of an id.
+    pub fn id_to_token(&self, id: u32) -> Option<String> {
+        self.strings(false).string(id).map(str::to_owned)
+    }
+
+    /// The content of the added token with this id.
+    pub fn added_content(&self, id: u32) -> &str {
+        self.added.content(id).unwrap_or_default()
+    }
+}
+
+/// See the properties of `Engine` in `engine/protocol.py`.
+#[allow(missing_docs)]
+pub struct Facts {
+    pub vocab_size: usize,
+    pub max_id: u32,
+    pub special_ids: Vec<u32>,
+    pub unk_id: Option<u32>,
+    pub byte_token_ids: Vec<u32>,
+    pub single_template: Vec<Option<u32>>,
+}
+
+impl DocumentRoads for Engine {
+    fn pieces(&self, text: &str, visit: Visit) -> Result<()> {
+        let pieces = self.text_road.stations().pieces(text, false)?;
+        pieces.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))
+    }
+
+    fn pretokens(&self, text: &str, visit: Visit) -> Result<()> {
+        let stations = self.text_road.stations();
+        let pretokens = stations.pretokens(text, stations.need_places())?;
+        pretokens.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))
+    }
+
+    fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
+        self.text_road.pretoken_ids(pretoken, ids)
+    }
+
+    fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding> {
+        self.encode(text, None, add_special_tokens)
     }
 }
 
@@ -132,6 +250,34 @@ fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec
             }
         }
         part => flat.push((place, part)),
+    }
+}
+
+/// The general road, for every spec.
+fn text_road(spec: &TokenizerSpec, stations: Stations) -> Result<Box<dyn TextRoad>> {
+    let input = Input::Text;
+    Ok(match &spec.model {
+        Model::BPE(model) => Box::new(AlignedRoad::new(stations, Bpe::build(model, input)?)),
+        Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
+            let (prefix, most_characters) = (continuing_subword_prefix, *max_input_chars_per_word);
+            let model = WordPiece::build(&vocab.0, unk_token, prefix, most_characters, input);
+            Box::new(AlignedRoad::new(stations, model))
+        }
+        Model::WordLevel { vocab, unk_token } => {
+            Box::new(AlignedRoad::new(stations, WordLevel::build(&vocab.0, unk_token, input)))
+        }
+        Model::Unigram { vocab, unk_id, byte_fallback } => {
+            Box::new(AlignedRoad::new(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input)))
+        }
+    })
+}
+
+/// The fast road for columns, where there is one; else they take the general one.
+fn fast_road(spec: &TokenizerSpec) -> Result<Option<Box<dyn ColumnRoad>>> {
+    match build_road(spec) {
+        Ok(road) => Ok(Some(road)),
+        Err(error) if error.code == "native-unsupported" => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -32,10 +32,13 @@ pub mod post_processors;
 pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
+pub mod round_trip;
 pub mod spaces;
 pub mod spec;
-pub mod token_table;
 pub mod split_behaviors;
 pub mod stations;
+pub mod token_strings;
+pub mod token_table;
+pub mod trace;
 pub mod truncation;
 pub mod unicode;

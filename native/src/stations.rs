@@ -28,14 +28,14 @@ impl Stations {
     pub fn build(spec: &TokenizerSpec) -> Result<Stations> {
         let normalizer = spec.normalizer.as_ref().map(|part| Normalizer::build(part, "$.normalizer")).transpose()?;
         let added = AddedVocabulary::new(&spec.added_tokens, spec.encode_special_tokens, |text| {
-            let mut normalized = String::new();
-            match &normalizer {
-                Some(normalizer) => normalizer.normalize(text, &mut normalized)?,
-                None => normalized.push_str(text),
-            }
-            Ok(normalized)
+            normalized(normalizer.as_ref(), text)
         })?;
         Ok(Stations { added, normalizer, pre_tokenizer: spec.pre_tokenizer.as_ref().map(PreTokenizer::build) })
+    }
+
+    /// What the normalizer makes of a text.
+    pub fn normalized(&self, text: &str) -> Result<String> {
+        normalized(self.normalizer.as_ref(), text)
     }
 
     /// Whether ids can depend on places in the document, so that they have to be kept even where nobody wants offsets.
@@ -80,6 +80,13 @@ impl Stations {
         }
         Ok(pretokens)
     }
+}
+
+fn normalized(normalizer: Option<&Normalizer>, text: &str) -> Result<String> {
+    let Some(normalizer) = normalizer else { return Ok(text.to_owned()) };
+    let mut normalized = String::new();
+    normalizer.normalize(text, &mut normalized)?;
+    Ok(normalized)
 }
 
 fn cut<'a>(matches: &[AddedMatch], text: &'a AlignedText) -> impl Iterator<Item = Piece> + 'a {

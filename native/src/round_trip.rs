@@ -1,0 +1,321 @@
+//! Encode then decode: the verdict of each document, and the whitespace that added tokens absorbed.
+//!
+//! The meaning stands in `engine/reference/round_trip.py`. An exact document costs one look at its bytes; only the others
+//! take a road of their own.
+
+use std::collections::BTreeMap;
+
+use crate::added_tokens::AddedMatch;
+use crate::columns::TextColumn;
+use crate::encoding::Encoding;
+use crate::error::{Class, Error, Result};
+use crate::spec::{Direction, Padding};
+use crate::token_strings::{AddedStrings, AllStrings};
+use crate::token_table::{ColumnDecoder, TokenStrings};
+
+/// A verdict: its number is the index into `VERDICTS` of `engine/protocol.py`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i8)]
+#[allow(missing_docs)]
+pub enum Verdict {
+    Exact = 0,
+    Stripped = 1,
+    Normalized = 2,
+    Lossy = 3,
+}
+
+/// On which side of an added token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Before it.
+    Left,
+    /// Behind it.
+    Right,
+}
+
+/// `Absorbed` of `engine/protocol.py`, added tokens by id.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Absorbed {
+    /// Number of characters by side, token and whitespace character.
+    pub counts: BTreeMap<(Side, u32, char), u64>,
+    /// Number of documents by side and token.
+    pub documents: BTreeMap<(Side, u32), u64>,
+    /// Number of documents by side and whitespace character.
+    pub documents_by_whitespace: BTreeMap<(Side, char), u64>,
+}
+
+/// `Verification` of `engine/protocol.py`.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Verification {
+    pub verdicts: Vec<i8>,
+    pub lstrip_chars: Vec<i64>,
+    pub rstrip_chars: Vec<i64>,
+    pub unk_tokens: Vec<i64>,
+    pub absorbed: Absorbed,
+}
+
+/// A column of ids that somebody gave: row i is `ids[list_offsets[i]..list_offsets[i + 1]]`.
+#[derive(Clone, Copy)]
+pub struct GivenIds<'a> {
+    ids: &'a [u32],
+    list_offsets: &'a [i64],
+}
+
+impl<'a> GivenIds<'a> {
+    /// Take a column, after a look at its offsets.
+    pub fn new(ids: &'a [u32], list_offsets: &'a [i64]) -> Result<GivenIds<'a>> {
+        let in_range = |&offset: &i64| usize::try_from(offset).is_ok_and(|offset| offset <= ids.len());
+        if list_offsets.is_empty() || !list_offsets.iter().all(in_range) || !list_offsets.is_sorted() {
+            let message = "the offsets of a column of ids are not ascending and within its data";
+            return Err(Error::new(Class::Decode, message));
+        }
+        Ok(GivenIds { ids, list_offsets })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.list_offsets.len() - 1
+    }
+
+    /// The ids of a row.
+    pub fn row(&self, row: usize) -> &'a [u32] {
+        &self.ids[self.list_offsets[row] as usize..self.list_offsets[row + 1] as usize]
+    }
+}
+
+/// Columns of ids are of 32 bits with a sign: what is negative there is no id.
+pub fn check_ids(ids: &[u32]) -> Result<()> {
+    if !ids.iter().fold(false, |found, &id| found | (id > i32::MAX as u32)) {
+        return Ok(());
+    }
+    let wrong = ids.iter().find(|&&id| id > i32::MAX as u32).map_or(0, |&id| id as i32);
+    Err(Error::new(Class::Decode, format!("{wrong} is no token id")).hinted("ids are whole numbers from 0 to 4294967295"))
+}
+
+/// Called with the parts of a document in order: added tokens with their match, and what lies between with None.
+pub type Visit<'a> = &'a mut dyn FnMut(Option<AddedMatch>, &str) -> Result<()>;
+
+/// The roads that a document can take once more.
+pub trait DocumentRoads {
+    /// Visit the added tokens and the normalized text between them.
+    fn pieces(&self, text: &str, visit: Visit) -> Result<()>;
+
+    /// Visit the added tokens and the pretokens, as the model's vocabulary writes them.
+    fn pretokens(&self, text: &str, visit: Visit) -> Result<()>;
+
+    /// Append the ids of a pretoken.
+    fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()>;
+
+    /// Encode with all that is known.
+    fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding>;
+}
+
+/// What verification works with.
+pub struct Verifier<'a> {
+    /// The decoder, special tokens kept.
+    pub decoder: &'a ColumnDecoder,
+    /// All tokens, special ones too.
+    pub tokens: AllStrings<'a>,
+    /// The added tokens.
+    pub added: &'a AddedStrings,
+    /// The model's unknown token.
+    pub unk_id: Option<u32>,
+    /// The ids around a single text, where the template is that simple and nothing is padded.
+    pub affixes: Option<(&'a [u32], &'a [u32])>,
+    /// Padding.
+    pub padding: Option<&'a Padding>,
+    /// Whether texts may be cut.
+    pub is_truncated: bool,
+    /// How the ids were made.
+    pub add_special_tokens: bool,
+    /// For the documents that are not exact.
+    pub roads: &'a dyn DocumentRoads,
+}
+
+/// The room that one verification needs.
+#[derive(Default)]
+struct Room {
+    body: Vec<u32>,
+    decoded: Vec<u8>,
+    absorbed: Vec<(Side, u32, String)>,
+    is_stripping: Vec<bool>,
+}
+
+impl Verifier<'_> {
+    /// Verify a column, row by row. A text that cannot be encoded is lossy.
+    pub fn verify(&self, texts: TextColumn, ids: GivenIds) -> Result<Verification> {
+        let mut result = Verification::default();
+        let mut room = Room::default();
+        for &id in self.added.stripping_ids() {
+            // Ids that no array reaches are looked for one by one.
+            if id < 1 << 24 {
+                room.is_stripping.resize(room.is_stripping.len().max(id as usize + 1), false);
+                room.is_stripping[id as usize] = true;
+            }
+        }
+        for row in 0..texts.rows() {
+            let text = texts.text(row)?;
+            let row_ids = ids.row(row);
+            let mut own_body = std::mem::take(&mut room.body);
+            let body = self.body(text, row_ids, &mut own_body);
+            let looked_at = body.unwrap_or(row_ids);
+            let verdict = match body {
+                None => Verdict::Lossy,
+                Some(body) => self.verdict(texts, row, text, body, &mut room)?,
+            };
+            let unk_id = self.unk_id.unwrap_or(u32::MAX);
+            result.unk_tokens.push(looked_at.iter().map(|&id| i64::from(id == unk_id)).sum());
+            self.find_absorbed(text, looked_at, &mut room);
+            room.body = own_body;
+            result.verdicts.push(verdict as i8);
+            result.add_absorbed(&room.absorbed);
+        }
+        Ok(result)
+    }
+
+    /// Take the template's tokens (and the padding) away. None where they are not where they should be.
+    fn body<'a>(&self, text: &str, ids: &'a [u32], own: &'a mut Vec<u32>) -> Option<&'a [u32]> {
+        if let Some((before, after)) = self.affixes {
+            return ids.strip_prefix(before)?.strip_suffix(after);
+        }
+        let encoding = self.roads.encode(text, self.add_special_tokens).ok()?;
+        let (mut expected, mut mask) = (&encoding.ids[..], &encoding.special_tokens_mask[..]);
+        let mut given = ids;
+        if let Some(padding) = self.padding {
+            let is_text = |&mask: &u8| mask == 1;
+            let first = encoding.attention_mask.iter().position(is_text).unwrap_or(0);
+            let last = encoding.attention_mask.iter().rposition(is_text).map_or(first, |last| last + 1);
+            (expected, mask) = (&expected[first..last], &mask[first..last]);
+            let missing = given.len().checked_sub(expected.len())?;
+            let filling;
+            (given, filling) = match padding.direction {
+                Direction::Right => given.split_at(expected.len()),
+                Direction::Left => {
+                    let (filling, given) = given.split_at(missing);
+                    (given, filling)
+                }
+            };
+            if filling.iter().any(|&id| id != padding.pad_id) {
+                return None;
+            }
+        }
+        if given != expected {
+            return None;
+        }
+        own.clear();
+        own.extend(given.iter().zip(mask).filter(|(_, &is_special)| is_special == 0).map(|(&id, _)| id));
+        Some(own)
+    }
+
+    fn verdict(&self, texts: TextColumn, row: usize, text: &str, body: &[u32], room: &mut Room) -> Result<Verdict> {
+        check_ids(body)?;
+        let (data, start) = texts.data_from(row);
+        if self.decoder.agrees(body, &self.tokens, data, start, start + text.len()) {
+            return Ok(Verdict::Exact);
+        }
+        room.decoded.clear();
+        self.decoder.decode_into(body, &self.tokens, &mut room.decoded)?;
+        if room.decoded == text.as_bytes() {
+            return Ok(Verdict::Exact);
+        }
+        self.verdict_of_changed(text, body, &room.decoded)
+    }
+
+    /// The verdict of a document whose decoded text is another one.
+    fn verdict_of_changed(&self, text: &str, body: &[u32], decoded: &[u8]) -> Result<Verdict> {
+        let (mut slices, mut pretokens, mut at) = (vec![], vec![], 0);
+        let mut ids = vec![];
+        let mut is_same = true;
+        let outcome = self.roads.pretokens(text, &mut |found, piece| {
+            ids.clear();
+            match found {
+                Some(found) => {
+                    ids.push(found.token_id);
+                    slices.push(piece.to_owned());
+                    pretokens.extend(self.tokens.string(found.token_id).map(str::to_owned));
+                }
+                None => {
+                    self.roads.pretoken_ids(piece, &mut ids)?;
+                    slices.extend(ids.iter().filter_map(|&id| self.tokens.string(id)).map(str::to_owned));
+                    pretokens.push(piece.to_owned());
+                }
+            }
+            is_same = is_same && body[at.min(body.len())..].starts_with(&ids);
+            at += ids.len();
+            Ok(())
+        });
+        if outcome.is_err() || !is_same || at != body.len() {
+            return Ok(Verdict::Lossy);
+        }
+        let decoder = self.decoder.decoder();
+        if decoder.decode(slices)? == text {
+            return Ok(Verdict::Stripped);
+        }
+        if decoder.decode(pretokens)?.as_bytes() == decoded {
+            return Ok(Verdict::Normalized);
+        }
+        Ok(Verdict::Lossy)
+    }
+
+    /// Find the whitespace that added tokens absorbed. Only a text among whose ids is that of an added token with
+    /// `lstrip` or `rstrip` is looked at, or one that may have been truncated.
+    fn find_absorbed(&self, text: &str, ids: &[u32], room: &mut Room) {
+        room.absorbed.clear();
+        let stripping = self.added.stripping_ids();
+        if stripping.is_empty() {
+            return;
+        }
+        let is_stripping = |id: &u32| match room.is_stripping.get(*id as usize) {
+            Some(&is_stripping) => is_stripping,
+            None => stripping.contains(id),
+        };
+        if !self.is_truncated && !ids.iter().any(is_stripping) {
+            return;
+        }
+        let absorbed = &mut room.absorbed;
+        let outcome = self.roads.pieces(text, &mut |found, piece| {
+            let Some(found) = found else { return Ok(()) };
+            let before = &piece[..found.content_start.saturating_sub(found.start).min(piece.len())];
+            let after = &piece[found.content_end.saturating_sub(found.start).min(piece.len())..];
+            for (side, whitespace) in [(Side::Left, before), (Side::Right, after)] {
+                if !whitespace.is_empty() {
+                    absorbed.push((side, found.token_id, whitespace.to_owned()));
+                }
+            }
+            Ok(())
+        });
+        if outcome.is_err() {
+            absorbed.clear();
+        }
+    }
+}
+
+impl Verification {
+    /// Add what was absorbed in one document.
+    fn add_absorbed(&mut self, absorbed: &[(Side, u32, String)]) {
+        let length = |side| {
+            let lengths = absorbed.iter().filter(|(found, ..)| *found == side).map(|(.., text)| text.chars().count() as i64);
+            lengths.sum()
+        };
+        self.lstrip_chars.push(length(Side::Left));
+        self.rstrip_chars.push(length(Side::Right));
+        if absorbed.is_empty() {
+            return;
+        }
+        let (mut documents, mut by_whitespace) = (BTreeMap::new(), BTreeMap::new());
+        for (side, id, whitespace) in absorbed {
+            documents.insert((*side, *id), ());
+            for character in whitespace.chars() {
+                *self.absorbed.counts.entry((*side, *id, character)).or_default() += 1;
+                by_whitespace.insert((*side, character), ());
+            }
+        }
+        for key in documents.into_keys() {
+            *self.absorbed.documents.entry(key).or_default() += 1;
+        }
+        for key in by_whitespace.into_keys() {
+            *self.absorbed.documents_by_whitespace.entry(key).or_default() += 1;
+        }
+    }
+}
