@@ -3,23 +3,23 @@
 //! Both go through `stations.rs`, which serves every spec. The column takes this road only where `pipeline.rs` has no
 //! faster one.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::cache::Cache;
 use crate::columns::{IdColumn, TextColumn};
 use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::models::{ModelFacts, TokenModel};
+use crate::models::{ModelFacts, PretokenModel, TokenModel};
 use crate::offsets::{DocumentOffsets, PretokenOffsets};
 use crate::pipeline::{ColumnRoad, Finish, CACHED_PRETOKENS};
 use crate::stations::Stations;
 
-/// The stations and the model, which sees pretokens as the vocabulary writes them (`Input::Text`).
+/// The stations and the model. Here pretokens are as the vocabulary writes them (`Input::Text`).
 pub struct AlignedRoad<M: TokenModel> {
-    /// What comes before the model.
-    pub stations: Stations,
-    /// The model.
-    pub model: M,
+    stations: Arc<Stations>,
+    model: Arc<M>,
+    /// Whether the model was built for pretokens of this form; else only its `tokenize` is right.
+    reads_text: bool,
     caches: Mutex<Vec<Box<Cache<M::Scratch>>>>,
 }
 
@@ -44,8 +44,15 @@ where
     M::Scratch: Default,
 {
     /// Put stations and model together.
-    pub fn new(stations: Stations, model: M) -> AlignedRoad<M> {
-        AlignedRoad { stations, model, caches: Mutex::default() }
+    pub fn new(stations: Arc<Stations>, model: Arc<M>, reads_text: bool) -> AlignedRoad<M> {
+        AlignedRoad { stations, model, reads_text, caches: Mutex::default() }
+    }
+
+    fn encode_pretoken(&self, cache: &mut Cache<M::Scratch>, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
+        match self.reads_text {
+            true => cache.encode_one(&*self.model, pretoken.as_bytes(), ids),
+            false => cache.encode_one(&Tokenizing(&*self.model), pretoken.as_bytes(), ids),
+        }
     }
 
     fn with_cache<T>(&self, work: impl FnOnce(&mut Cache<M::Scratch>) -> T) -> T {
@@ -62,9 +69,23 @@ where
         for (found, piece) in self.stations.pretokens(document, self.stations.need_places())? {
             match found {
                 Some(found) => ids.push(found.token_id),
-                None => cache.encode_one(&self.model, piece.text.as_bytes(), ids)?,
+                None => self.encode_pretoken(cache, &piece.text, ids)?,
             }
         }
+        Ok(())
+    }
+}
+
+/// A model that was built for another form of pretokens, asked by the one method that takes text in any case.
+struct Tokenizing<'a, M>(&'a M);
+
+impl<M: TokenModel> PretokenModel for Tokenizing<'_, M> {
+    type Scratch = M::Scratch;
+
+    fn encode(&self, pretoken: &[u8], scratch: &mut M::Scratch, ids: &mut Vec<u32>) -> Result<()> {
+        let mut tokens = vec![];
+        self.0.tokenize(&String::from_utf8_lossy(pretoken), scratch, &mut tokens)?;
+        ids.extend(tokens.iter().map(|token| token.id));
         Ok(())
     }
 }
@@ -75,11 +96,11 @@ where
     M::Scratch: Default + Send,
 {
     fn facts(&self) -> &dyn ModelFacts {
-        &self.model
+        &*self.model
     }
 
     fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
-        self.with_cache(|cache| cache.encode_one(&self.model, pretoken.as_bytes(), ids))
+        self.with_cache(|cache| self.encode_pretoken(cache, pretoken, ids))
     }
 
     fn stations(&self) -> &Stations {

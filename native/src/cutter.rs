@@ -11,6 +11,7 @@ use crate::patterns::transducer::Transducer;
 use crate::patterns::tree::{CodePointSet, Node, Tree};
 use crate::patterns::build_transducer;
 use crate::spec::{Behavior, Pattern, PreTokenizer};
+use crate::unicode;
 
 /// One stage.
 pub struct Stage {
@@ -166,6 +167,10 @@ impl Stage {
 impl Part {
     fn new(part: &PreTokenizer, place: &str) -> Result<Part> {
         let unsupported = |what: &str| Err(Error::unsupported(format!("{what} in this engine"), place));
+        if let Some((tree, drops_gaps)) = kinds_tree(part) {
+            let fused = Fused { tree, gaps: vec![] };
+            return Ok(Part { fused, drops_matches: false, drops_gaps, place: place.to_owned() });
+        }
         let (pattern, behavior, invert) = match part {
             PreTokenizer::Split { pattern, behavior, invert } => (pattern, *behavior, *invert),
             PreTokenizer::ByteLevel { pattern: Some(pattern), .. } => (pattern, Behavior::Isolated, false),
@@ -201,6 +206,49 @@ impl Part {
         };
         Ok(Stage { machine, dropped })
     }
+}
+
+/// The pieces of a pre-tokenizer that cuts by kinds of characters, as matches, and whether what lies between goes.
+fn kinds_tree(part: &PreTokenizer) -> Option<(Tree, bool)> {
+    let rust = unicode::rust();
+    let behaving = |set: CodePointSet, behavior: Behavior| match behavior {
+        Behavior::Removed => (runs(vec![set.complement()]), true),
+        Behavior::Isolated => (runs_and_singles(set.complement(), set), false),
+        _ => (merged(&set, behavior), false),
+    };
+    Some(match part {
+        PreTokenizer::BertPreTokenizer {} => {
+            let (space, mark) = (rust.set("whitespace"), rust.set("punctuation"));
+            (runs_and_singles(space.union(&mark).complement(), mark), true)
+        }
+        PreTokenizer::Whitespace {} => {
+            let (space, word) = (rust.set("regex_s"), rust.set("regex_w"));
+            (runs(vec![word.clone(), space.union(&word).complement()]), true)
+        }
+        PreTokenizer::WhitespaceSplit {} => behaving(rust.set("whitespace"), Behavior::Removed),
+        PreTokenizer::CharDelimiterSplit { delimiter } => {
+            behaving(CodePointSet(vec![*delimiter as u32, *delimiter as u32 + 1]), Behavior::Removed)
+        }
+        PreTokenizer::Punctuation { behavior } => behaving(rust.set("punctuation"), *behavior),
+        PreTokenizer::Digits { individual_digits: true } => behaving(rust.set("numeric"), Behavior::Isolated),
+        PreTokenizer::Digits { individual_digits: false } => behaving(rust.set("numeric"), Behavior::Contiguous),
+        _ => return None,
+    })
+}
+
+/// Runs of each of the sets.
+fn runs(sets: Vec<CodePointSet>) -> Tree {
+    let run = |set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true };
+    let root = Node::Alternation((0..sets.len()).map(run).collect());
+    Tree { sets, root }
+}
+
+/// Runs of one set, and single characters of another.
+fn runs_and_singles(run: CodePointSet, single: CodePointSet) -> Tree {
+    let mut tree = runs(vec![run]);
+    tree.sets.push(single);
+    tree.root = Node::Alternation(vec![Node::Set(1), tree.root]);
+    tree
 }
 
 /// The pieces of a Split at each character of a set, as matches: see `CHARACTER_TEMPLATES` in the reference engine.

@@ -2,24 +2,16 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::added_tokens::AddedVocabulary;
-use crate::aligned::{AlignedRoad, TextRoad};
 use crate::columns::{IdColumn, TextColumn};
-use crate::cutter::Cutter;
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
-use crate::error::{Error, Result};
-use crate::models::bpe::{Bpe, Input};
-use crate::models::unigram::Unigram;
-use crate::models::wordlevel::WordLevel;
-use crate::models::wordpiece::WordPiece;
+use crate::error::Result;
 use crate::models::ModelFacts;
 use crate::padding;
-use crate::pipeline::{ColumnRoad, Cutting, Road};
 use crate::post_processors::{Ending, PostProcessor};
+use crate::roads::Roads;
 use crate::round_trip::{check_ids, DocumentRoads, GivenIds, Verification, Verifier, Visit};
-use crate::spaces::{Before, SpaceCutter};
-use crate::spec::{self, Model, Normalizer, Padding, Pattern, PreTokenizer, TokenizerSpec, Truncation};
+use crate::spec::{self, Padding, Truncation};
 use crate::stations::Stations;
 use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
@@ -28,10 +20,7 @@ use crate::truncation::truncate_encodings;
 
 /// A tokenizer at work. Threads may share it.
 pub struct Engine {
-    /// For columns, where there is one for this spec.
-    fast_road: Option<Box<dyn ColumnRoad>>,
-    /// For texts, and for columns too.
-    text_road: Box<dyn TextRoad>,
+    roads: Roads,
     processor: Arc<PostProcessor>,
     /// Without and with special tokens.
     endings: [Ending; 2],
@@ -50,7 +39,7 @@ impl Engine {
     pub fn build(message: &[u8]) -> Result<Engine> {
         let spec = spec::read(message)?;
         let processor = Arc::new(PostProcessor::build(spec.post_processor.as_ref()));
-        let stations = Stations::build(&spec)?;
+        let stations = Arc::new(Stations::build(&spec)?);
         let added = AddedStrings::build(&spec.added_tokens, |text| stations.normalized(text))?;
         let ending = |add_special_tokens| Ending::new(&processor, spec.truncation.as_ref(), add_special_tokens);
         Ok(Engine {
@@ -61,8 +50,7 @@ impl Engine {
             added,
             decoder: spec.decoder.clone(),
             columns: Default::default(),
-            fast_road: fast_road(&spec)?,
-            text_road: text_road(&spec, stations)?,
+            roads: Roads::build(&spec, stations)?,
             buffers: Mutex::default(),
         })
     }
@@ -76,10 +64,7 @@ impl Engine {
         // Memory that is not written to costs nothing; moving a large buffer does.
         ids.ids.reserve(bytes / 2 + 1024);
         let ending = &self.endings[usize::from(add_special_tokens)];
-        match &self.fast_road {
-            Some(road) => road.encode(texts, ending, &mut ids),
-            None => self.text_road.encode(texts, ending, &mut ids),
-        }
+        self.roads.column.encode(texts, ending, &mut ids);
         if let Some(padding) = &self.padding {
             padding::pad_column(&mut ids, padding)?;
         }
@@ -98,8 +83,8 @@ impl Engine {
 
     /// Encode one text, or a pair of texts, with tokens, offsets (in characters) and masks.
     pub fn encode(&self, text: &str, pair: Option<&str>, add_special_tokens: bool) -> Result<Encoding> {
-        let first = self.text_road.model_encoding(text, 0)?;
-        let second = pair.map(|pair| self.text_road.model_encoding(pair, 1)).transpose()?;
+        let first = self.roads.text.model_encoding(text, 0)?;
+        let second = pair.map(|pair| self.roads.text.model_encoding(pair, 1)).transpose()?;
         let mut encoding = self.post_processed(first, second, add_special_tokens)?;
         if let Some(padding) = &self.padding {
             padding::pad_encoding(&mut encoding, padding)?;
@@ -117,7 +102,7 @@ impl Engine {
     }
 
     fn model(&self) -> &dyn ModelFacts {
-        self.text_road.facts()
+        self.roads.text.facts()
     }
 
     fn strings(&self, skip_special_tokens: bool) -> AllStrings<'_> {
@@ -166,7 +151,7 @@ impl Engine {
 
     /// Encode one text and keep what every stage made of it.
     pub fn trace(&self, text: &str, add_special_tokens: bool) -> Result<Vec<Stage>> {
-        trace::stages(self.text_road.as_ref(), text, |encoding| self.post_processed(encoding, None, add_special_tokens))
+        trace::stages(self.roads.text.as_ref(), text, |encoding| self.post_processed(encoding, None, add_special_tokens))
     }
 
     /// What does not depend on any text.
@@ -214,155 +199,21 @@ pub struct Facts {
 
 impl DocumentRoads for Engine {
     fn pieces(&self, text: &str, visit: Visit) -> Result<()> {
-        let pieces = self.text_road.stations().pieces(text, false)?;
+        let pieces = self.roads.text.stations().pieces(text, false)?;
         pieces.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))
     }
 
     fn pretokens(&self, text: &str, visit: Visit) -> Result<()> {
-        let stations = self.text_road.stations();
+        let stations = self.roads.text.stations();
         let pretokens = stations.pretokens(text, stations.need_places())?;
         pretokens.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))
     }
 
     fn pretoken_ids(&self, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
-        self.text_road.pretoken_ids(pretoken, ids)
+        self.roads.text.pretoken_ids(pretoken, ids)
     }
 
     fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding> {
         self.encode(text, None, add_special_tokens)
     }
-}
-
-fn flat_normalizers<'a>(normalizer: Option<&'a Normalizer>, flat: &mut Vec<&'a Normalizer>) {
-    match normalizer {
-        None => {}
-        Some(Normalizer::Sequence { normalizers }) => normalizers.iter().for_each(|n| flat_normalizers(Some(n), flat)),
-        Some(normalizer) => flat.push(normalizer),
-    }
-}
-
-/// The parts of a pre-tokenizer in order, with their JSON paths.
-fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec<(String, &'a PreTokenizer)>) {
-    match part {
-        PreTokenizer::Sequence { pretokenizers } => {
-            for (index, part) in pretokenizers.iter().enumerate() {
-                flat_pre_tokenizers(part, format!("{place}.pretokenizers[{index}]"), flat);
-            }
-        }
-        part => flat.push((place, part)),
-    }
-}
-
-/// The general road, for every spec.
-fn text_road(spec: &TokenizerSpec, stations: Stations) -> Result<Box<dyn TextRoad>> {
-    let input = Input::Text;
-    Ok(match &spec.model {
-        Model::BPE(model) => Box::new(AlignedRoad::new(stations, Bpe::build(model, input)?)),
-        Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
-            let (prefix, most_characters) = (continuing_subword_prefix, *max_input_chars_per_word);
-            let model = WordPiece::build(&vocab.0, unk_token, prefix, most_characters, input);
-            Box::new(AlignedRoad::new(stations, model))
-        }
-        Model::WordLevel { vocab, unk_token } => {
-            Box::new(AlignedRoad::new(stations, WordLevel::build(&vocab.0, unk_token, input)))
-        }
-        Model::Unigram { vocab, unk_id, byte_fallback } => {
-            Box::new(AlignedRoad::new(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input)))
-        }
-    })
-}
-
-/// The fast road for columns, where there is one; else they take the general one.
-fn fast_road(spec: &TokenizerSpec) -> Result<Option<Box<dyn ColumnRoad>>> {
-    match build_road(spec) {
-        Ok(road) => Ok(Some(road)),
-        Err(error) if error.code == "native-unsupported" => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn build_road(spec: &TokenizerSpec) -> Result<Box<dyn ColumnRoad>> {
-    let mut normalizers = vec![];
-    flat_normalizers(spec.normalizer.as_ref(), &mut normalizers);
-    let mut parts = vec![];
-    if let Some(part) = &spec.pre_tokenizer {
-        flat_pre_tokenizers(part, "$.pre_tokenizer".to_owned(), &mut parts);
-    }
-    let Model::BPE(model) = &spec.model else {
-        return Err(Error::unsupported("this model in this engine", "$.model"));
-    };
-    if let Some(road) = spaces_road(spec, model, &normalizers, &parts)? {
-        return Ok(road);
-    }
-    if let Some(other) = normalizers.first() {
-        let _ = other;
-        return Err(Error::unsupported("this normalizer in this engine", "$.normalizer"));
-    }
-    let added = AddedVocabulary::new(&spec.added_tokens, spec.encode_special_tokens, |text| Ok(text.to_owned()))?;
-    let mut prefix_space = false;
-    let mut input = Input::Text;
-    if let Some((_, PreTokenizer::ByteLevel { add_prefix_space, pattern, .. })) = parts.last() {
-        input = Input::ByteAlphabet;
-        prefix_space = *add_prefix_space;
-        if prefix_space && parts.len() > 1 {
-            return Err(Error::unsupported("a prefix space after a cut, in this engine", "$.pre_tokenizer"));
-        }
-        if pattern.is_none() {
-            parts.pop();
-        }
-    }
-    if let Some((place, _)) =
-        parts.iter().rev().skip(1).find(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. }))
-    {
-        return Err(Error::unsupported("cuts after ByteLevel, in this engine", place.clone()));
-    }
-    let cutter = Cutter::build(&parts)?;
-    let model = Bpe::build(model, input)?;
-    let cutting = Cutting::Patterns { cutter, prefix_space };
-    Ok(Box::new(Road { model, added, rewriter: None, cutting, workers: Mutex::default() }))
-}
-
-/// The road of the tokenizers that write spaces as a mark and keep documents whole; None where this is none of them.
-fn spaces_road(
-    spec: &TokenizerSpec,
-    model: &spec::Bpe,
-    normalizers: &[&Normalizer],
-    parts: &[(String, &PreTokenizer)],
-) -> Result<Option<Box<dyn ColumnRoad>>> {
-    let is_space = |pattern: &Pattern| matches!(pattern, Pattern::String(text) if text == " ");
-    let single = |text: &str| {
-        let mut characters = text.chars();
-        characters.next().filter(|_| characters.next().is_none())
-    };
-    let (mut before, mut mark) = (Before::Never, None);
-    match normalizers {
-        [] => {}
-        [Normalizer::Replace { pattern, content }] if is_space(pattern) => mark = single(content),
-        [Normalizer::Prepend { prepend }, Normalizer::Replace { pattern, content }]
-            if is_space(pattern) && prepend == content =>
-        {
-            mark = single(content);
-            before = Before::Always;
-        }
-        _ => return Ok(None),
-    }
-    match parts {
-        [] => {}
-        // The normalizer has left no space to split at.
-        [(_, PreTokenizer::Split { pattern, .. })] if is_space(pattern) && mark.is_some_and(|mark| mark != ' ') => {}
-        [(_, PreTokenizer::Metaspace { replacement, prepend_scheme, split: false })] if mark.is_none() => {
-            mark = Some(*replacement);
-            before = Before::Missing(*prepend_scheme);
-        }
-        _ => return Ok(None),
-    }
-    let Some(mark) = mark else { return Ok(None) };
-    let in_second_pass = spec.added_tokens.iter().any(|token| token.normalized);
-    if in_second_pass && !normalizers.is_empty() {
-        return Ok(None);
-    }
-    let added = AddedVocabulary::new(&spec.added_tokens, spec.encode_special_tokens, |text| Ok(text.to_owned()))?;
-    let bpe = Bpe::build(model, Input::Spaces(mark))?;
-    let cutting = Cutting::Spaces(SpaceCutter::build(&bpe, &model.merges, mark, before)?);
-    Ok(Some(Box::new(Road { model: bpe, added, rewriter: None, cutting, workers: Mutex::default() })))
 }

@@ -21,6 +21,7 @@ pub mod error;
 pub mod graphemes;
 pub mod hash;
 pub mod mapping;
+pub mod marks;
 pub mod models;
 pub mod normal_forms;
 pub mod normalizers;
@@ -32,6 +33,7 @@ pub mod post_processors;
 pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
+pub mod roads;
 pub mod round_trip;
 pub mod spaces;
 pub mod spec;

@@ -8,16 +8,19 @@
 //!
 //! The road for one text with tokens and offsets is `aligned.rs`.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use crate::added_tokens::{AddedMatch, AddedVocabulary};
+use crate::added_tokens::AddedMatch;
 use crate::cache::{Cache, Event, Output, SKIP};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
+use crate::marks::Marks;
 use crate::models::PretokenModel;
+use crate::normalizers::Normalizer;
 use crate::patterns::splitter::Splitter;
 use crate::spaces::SpaceCutter;
+use crate::stations::Stations;
 
 /// Bytes a chunk: the text, its symbols, bits and beginnings stay in the second-level cache together.
 const CHUNK: usize = 32 << 10;
@@ -25,15 +28,6 @@ const CHUNK: usize = 32 << 10;
 const WINDOW: usize = 64 << 10;
 /// Short pretokens that a thread remembers: 32 bytes each, and half as much for the index.
 pub const CACHED_PRETOKENS: usize = 1 << 20;
-
-/// What a normalizer is to this road.
-pub trait Rewrite: Send + Sync {
-    /// Whether the text may change; false is a proof that it does not. Called for every piece, so it has to be fast.
-    fn may_change(&self, text: &str) -> bool;
-
-    /// Append what becomes of the text.
-    fn rewrite(&self, text: &str, rewritten: &mut String) -> Result<()>;
-}
 
 /// How pieces become pretokens.
 pub enum Cutting {
@@ -46,6 +40,8 @@ pub enum Cutting {
     },
     /// A piece is one pretoken, cut where no merge can reach.
     Spaces(SpaceCutter),
+    /// Before each space, which stands for Metaspace's replacement.
+    Marks(Marks),
 }
 
 /// What is done to the ids of a document at its ends.
@@ -60,10 +56,10 @@ pub trait Finish: Sync {
 pub struct Road<M: PretokenModel> {
     /// The model.
     pub model: M,
-    /// The added tokens.
-    pub added: AddedVocabulary,
-    /// The normalizer.
-    pub rewriter: Option<Box<dyn Rewrite>>,
+    /// The added tokens and the normalizer.
+    pub stations: Arc<Stations>,
+    /// Whether the normalizer is to be used here (`Cutting` can do the work of some).
+    pub normalizes: bool,
     /// The pre-tokenizer.
     pub cutting: Cutting,
     /// Scratch memory that no thread uses at the moment.
@@ -192,7 +188,7 @@ where
                 Ok(text)
             });
             match outcome {
-                Ok(text) => is_rewritten = is_rewritten || self.rewriter.as_ref().is_some_and(|r| r.may_change(text)),
+                Ok(text) => is_rewritten = is_rewritten || self.normalizer().is_some_and(|n| n.may_change(text)),
                 Err(error) => {
                     let error = if error.row.is_some() { error } else { error.in_row(row) };
                     sink.failures.push((row, error));
@@ -200,7 +196,7 @@ where
             }
             worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
         }
-        if is_rewritten || !self.added.normalized_pass.is_empty() {
+        if is_rewritten || !self.stations.added.normalized_pass.is_empty() {
             let buffer = std::mem::take(&mut worker.buffer);
             let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
             self.encode_text(worker, &buffer, sink);
@@ -210,14 +206,18 @@ where
         }
     }
 
+    fn normalizer(&self) -> Option<&Normalizer> {
+        self.stations.normalizer.as_ref().filter(|_| self.normalizes)
+    }
+
     fn rewrites_always(&self) -> bool {
-        matches!(self.cutting, Cutting::Patterns { prefix_space: true, .. } | Cutting::Spaces(_))
+        !matches!(self.cutting, Cutting::Patterns { prefix_space: false, .. })
     }
 
     /// Find the pieces of a document between the matches of the raw pass.
     fn find_pieces(&self, worker: &mut Worker<M::Scratch>, text: &str, place: usize) -> Result<()> {
         worker.matches.clear();
-        self.added.raw_pass.matches(text, &mut worker.matches)?;
+        self.stations.added.raw_pass.matches(text, &mut worker.matches)?;
         let mut done = 0;
         for found in &worker.matches {
             if done < found.start {
@@ -277,25 +277,26 @@ where
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         let mut rewritten = std::mem::take(&mut worker.rewritten);
-        let text = match &self.rewriter {
-            Some(rewriter) if rewriter.may_change(text) => {
+        let text = match self.normalizer() {
+            Some(normalizer) if normalizer.may_change(text) => {
                 rewritten.clear();
-                rewriter.rewrite(text, &mut rewritten)?;
+                normalizer.normalize(text, &mut rewritten)?;
                 rewritten.as_str()
             }
             _ => text,
         };
         worker.inner_matches.clear();
-        self.added.normalized_pass.matches(text, &mut worker.inner_matches)?;
+        self.stations.added.normalized_pass.matches(text, &mut worker.inner_matches)?;
         let mut done = 0;
         for at in 0..=worker.inner_matches.len() {
             let found = worker.inner_matches.get(at).copied();
             let end = found.map_or(text.len(), |found| found.start);
             if done < end {
                 let start = buffer.len();
-                self.cutting.begin_piece(&text[done..end], is_at_start && done == 0, buffer);
-                buffer.extend_from_slice(&text.as_bytes()[done..end]);
-                worker.pieces.push((start, buffer.len()));
+                self.cutting.write_piece(&text[done..end], is_at_start && done == 0, buffer);
+                if start < buffer.len() {
+                    worker.pieces.push((start, buffer.len()));
+                }
             }
             if let Some(found) = found {
                 if found.start < found.end {
@@ -317,6 +318,7 @@ where
         match &self.cutting {
             Cutting::Patterns { cutter, .. } => cutter.cut(text, &worker.pieces, &mut worker.cuts),
             Cutting::Spaces(cutter) => cutter.cut(text, &worker.pieces, &mut worker.cuts.starts),
+            Cutting::Marks(_) => Marks::cut(text, &worker.pieces, &mut worker.cuts.starts),
         }
         worker.events.clear();
         let starts = &mut worker.cuts.starts;
@@ -385,15 +387,17 @@ impl Happening {
 }
 
 impl Cutting {
-    /// Write what is put in front of a piece.
-    fn begin_piece(&self, piece: &str, is_at_start: bool, buffer: &mut Vec<u8>) {
+    /// Write a piece as the cutter wants it.
+    fn write_piece(&self, piece: &str, is_at_start: bool, buffer: &mut Vec<u8>) {
         let has_prefix = match self {
             Cutting::Patterns { prefix_space, .. } => *prefix_space && !piece.starts_with(' '),
             Cutting::Spaces(cutter) => cutter.puts_space_before(piece, is_at_start),
+            Cutting::Marks(marks) => return marks.write_piece(piece, is_at_start, buffer),
         };
         if has_prefix {
             buffer.push(b' ');
         }
+        buffer.extend_from_slice(piece.as_bytes());
     }
 }
 

@@ -1,0 +1,195 @@
+//! Which roads a spec takes: the one to tokens and offsets, which serves all, and for columns the fastest that is right.
+//!
+//! A column's road is fast where pretokens can be cut out of the text, or of the normalized text, as they are, and the
+//! model reads them in that form (`Input`). Where that is not so, columns take the general road (`aligned.rs`).
+
+use std::sync::{Arc, Mutex};
+
+use crate::aligned::{AlignedRoad, TextRoad};
+use crate::cutter::Cutter;
+use crate::error::Result;
+use crate::marks::Marks;
+use crate::models::bpe::{Bpe, Input};
+use crate::models::unigram::Unigram;
+use crate::models::wordlevel::WordLevel;
+use crate::models::wordpiece::WordPiece;
+use crate::models::{PretokenModel, TokenModel};
+use crate::pipeline::{ColumnRoad, Cutting, Road};
+use crate::spaces::{Before, SpaceCutter};
+use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
+use crate::stations::Stations;
+
+/// The roads of a spec.
+pub struct Roads {
+    /// From a column of texts to ids.
+    pub column: Arc<dyn ColumnRoad>,
+    /// From one text to tokens and offsets.
+    pub text: Arc<dyn TextRoad>,
+    /// Whether the column's road is the general one; for whoever wants to know why it is slow.
+    pub is_general: bool,
+}
+
+impl Roads {
+    /// Build the roads of a spec, behind its stations.
+    pub fn build(spec: &TokenizerSpec, stations: Arc<Stations>) -> Result<Roads> {
+        let mut parts = vec![];
+        if let Some(part) = &spec.pre_tokenizer {
+            flat_pre_tokenizers(part, "$.pre_tokenizer".to_owned(), &mut parts);
+        }
+        if let Model::BPE(model) = &spec.model {
+            if let Some((model, cutting)) = spaces_road(spec, model, &parts)? {
+                return Ok(Roads::put_together(stations, model, Some((cutting, false))));
+            }
+        }
+        let plan = plan(&stations, parts)?;
+        let input = plan.as_ref().map_or(Input::Text, |plan| plan.0);
+        let cutting = plan.map(|plan| (plan.1, true));
+        Ok(match &spec.model {
+            Model::BPE(model) => Roads::put_together(stations, Bpe::build(model, input)?, cutting),
+            Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
+                let most = *max_input_chars_per_word;
+                let model = WordPiece::build(&vocab.0, unk_token, continuing_subword_prefix, most, input);
+                Roads::put_together(stations, model, cutting)
+            }
+            Model::WordLevel { vocab, unk_token } => {
+                Roads::put_together(stations, WordLevel::build(&vocab.0, unk_token, input), cutting)
+            }
+            Model::Unigram { vocab, unk_id, byte_fallback } => {
+                Roads::put_together(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input), cutting)
+            }
+        })
+    }
+
+    fn put_together<M>(stations: Arc<Stations>, model: M, cutting: Option<(Cutting, bool)>) -> Roads
+    where
+        M: TokenModel + Send + Sync + 'static,
+        M::Scratch: Default + Send + 'static,
+    {
+        let model = Arc::new(model);
+        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), cutting.is_none()));
+        match cutting {
+            Some((cutting, normalizes)) => {
+                let column = Road { model, stations, normalizes, cutting, workers: Mutex::default() };
+                Roads { column: Arc::new(column), text, is_general: false }
+            }
+            None => Roads { column: Arc::clone(&text) as Arc<dyn ColumnRoad>, text, is_general: true },
+        }
+    }
+}
+
+/// A model that several roads share.
+impl<M: PretokenModel> PretokenModel for Arc<M> {
+    type Scratch = M::Scratch;
+
+    fn encode(&self, pretoken: &[u8], scratch: &mut M::Scratch, ids: &mut Vec<u32>) -> Result<()> {
+        M::encode(self, pretoken, scratch, ids)
+    }
+}
+
+fn flat_normalizers<'a>(normalizer: Option<&'a Normalizer>, flat: &mut Vec<&'a Normalizer>) {
+    match normalizer {
+        None => {}
+        Some(Normalizer::Sequence { normalizers }) => normalizers.iter().for_each(|n| flat_normalizers(Some(n), flat)),
+        Some(normalizer) => flat.push(normalizer),
+    }
+}
+
+/// The parts of a pre-tokenizer in order, with their JSON paths.
+fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec<(String, &'a PreTokenizer)>) {
+    match part {
+        PreTokenizer::Sequence { pretokenizers } => {
+            for (index, part) in pretokenizers.iter().enumerate() {
+                flat_pre_tokenizers(part, format!("{place}.pretokenizers[{index}]"), flat);
+            }
+        }
+        part => flat.push((place, part)),
+    }
+}
+
+/// How a column's texts are cut, and in which form the model gets pretokens; None: only the general road is right.
+fn plan(stations: &Stations, mut parts: Vec<(String, &PreTokenizer)>) -> Result<Option<(Input, Cutting)>> {
+    if stations.need_places() {
+        return Ok(None);
+    }
+    let mut input = Input::Text;
+    let mut prefix_space = false;
+    match parts.last().map(|part| part.1) {
+        Some(&PreTokenizer::Metaspace { replacement, prepend_scheme, split: true }) if replacement != ' ' => {
+            let splits_words = match &parts[..parts.len() - 1] {
+                [] => false,
+                [(_, PreTokenizer::WhitespaceSplit {})] if prepend_scheme == spec::PrependScheme::Always => true,
+                _ => return Ok(None),
+            };
+            let marks = Marks::new(replacement, prepend_scheme, splits_words);
+            return Ok(Some((Input::Spaces(replacement), Cutting::Marks(marks))));
+        }
+        Some(PreTokenizer::ByteLevel { add_prefix_space, pattern, .. }) => {
+            input = Input::ByteAlphabet;
+            prefix_space = *add_prefix_space;
+            if prefix_space && parts.len() > 1 {
+                return Ok(None);
+            }
+            if pattern.is_none() {
+                parts.pop();
+            }
+        }
+        _ => {}
+    }
+    let cuts = if input == Input::ByteAlphabet { parts.len().saturating_sub(1) } else { parts.len() };
+    if parts[..cuts].iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
+        return Ok(None);
+    }
+    match Cutter::build(&parts) {
+        Ok(cutter) => Ok(Some((input, Cutting::Patterns { cutter, prefix_space }))),
+        Err(error) if error.code == "native-unsupported" => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The road of the tokenizers that write spaces as a mark and keep documents whole; None where this is none of them.
+fn spaces_road(
+    spec: &TokenizerSpec,
+    model: &spec::Bpe,
+    parts: &[(String, &PreTokenizer)],
+) -> Result<Option<(Bpe, Cutting)>> {
+    let mut normalizers = vec![];
+    flat_normalizers(spec.normalizer.as_ref(), &mut normalizers);
+    let is_space = |pattern: &Pattern| matches!(pattern, Pattern::String(text) if text == " ");
+    let single = |text: &str| {
+        let mut characters = text.chars();
+        characters.next().filter(|_| characters.next().is_none())
+    };
+    let (mut before, mut mark) = (Before::Never, None);
+    match normalizers[..] {
+        [] => {}
+        [Normalizer::Replace { pattern, content }] if is_space(pattern) => mark = single(content),
+        [Normalizer::Prepend { prepend }, Normalizer::Replace { pattern, content }]
+            if is_space(pattern) && prepend == content =>
+        {
+            mark = single(content);
+            before = Before::Always;
+        }
+        _ => return Ok(None),
+    }
+    match parts {
+        [] => {}
+        // The normalizer has left no space to split at.
+        [(_, PreTokenizer::Split { pattern, .. })] if is_space(pattern) && mark.is_some_and(|mark| mark != ' ') => {}
+        [(_, PreTokenizer::Metaspace { replacement, prepend_scheme, split: false })] if mark.is_none() => {
+            mark = Some(*replacement);
+            before = Before::Missing(*prepend_scheme);
+        }
+        _ => return Ok(None),
+    }
+    let Some(mark) = mark else { return Ok(None) };
+    let in_second_pass = spec.added_tokens.iter().any(|token| token.normalized);
+    if in_second_pass && !normalizers.is_empty() {
+        return Ok(None);
+    }
+    let bpe = Bpe::build(model, Input::Spaces(mark))?;
+    match SpaceCutter::build(&bpe, &model.merges, mark, before) {
+        Ok(cutter) => Ok(Some((bpe, Cutting::Spaces(cutter)))),
+        Err(error) if error.code == "native-unsupported" => Ok(None),
+        Err(error) => Err(error),
+    }
+}
