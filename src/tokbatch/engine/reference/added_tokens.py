@@ -18,9 +18,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tokbatch.errors import EncodeError
+from tokbatch.errors import EncodeError, UnsupportedError
 from tokbatch.spec import AddedToken, TokenizerSpec
-from tokbatch.spec.added_token_ids import added_token_ids
+from tokbatch.spec.added_token_ids import added_token_table
 from tokbatch.spec.unicode import rust_regex_class
 
 MOST_PREFIXES = 64  # more distinct prefixes than this make the candidate search slower than shorter ones do
@@ -116,26 +116,35 @@ class AddedVocabulary:
     """The added tokens with the ids they really have, and the two passes over a text."""
 
     def __init__(self, spec: TokenizerSpec, normalize: Callable[[str], str]):
-        assigned = added_token_ids(spec)
-        self.by_id: dict[int, AddedToken] = dict(assigned)
-        self.ids = {token.content: token_id for token_id, token in assigned}
-        self.special_contents = frozenset(token.content for _, token in assigned if token.special)
+        table = added_token_table(spec)
+        self.by_id = table.in_force
+        self.ids = table.ids
+        self.special_contents = frozenset(table.special_contents)
         self.stripping_ids = frozenset(i for i, token in self.by_id.items() if token.lstrip or token.rstrip)
-        self.normalized_forms = {
-            token_id: normalize(token.content) for token_id, token in self.by_id.items() if token.normalized
-        }
+        self._forms: dict[int, str] = {}
+        for token_id, content in table.normalized_contents:
+            form = normalize(content)
+            if form != content:
+                self._forms[token_id] = form
         skipped = self.special_contents if spec.encode_special_tokens else frozenset()
-        self.raw_pass = AddedTokenMatcher(
-            ((token.content, i, token) for i, token in self.by_id.items() if not token.normalized), skipped
-        )
-        self.normalized_pass = AddedTokenMatcher(
-            ((form, i, self.by_id[i]) for i, form in self.normalized_forms.items()), skipped
-        )
+        raw = [(token.content, i, token) for i, token in self.by_id.items() if not token.normalized]
+        normalized = [(self._forms.get(i, t.content), i, t) for i, t in self.by_id.items() if t.normalized]
+        for form, _, token in normalized:
+            if not form:
+                raise UnsupportedError(
+                    f"the normalizer leaves nothing of the added token {token.content!r}, and tokenizers then finds it "
+                    "everywhere, crashes or does not end",
+                    where=f"$.added_tokens[{spec.added_tokens.index(token)}].content",
+                    code="added-token-normalized-away",
+                    hint='set "normalized": false',
+                )
+        self.raw_pass = AddedTokenMatcher(raw, skipped)
+        self.normalized_pass = AddedTokenMatcher(normalized, skipped)
 
     def token(self, token_id: int) -> str | None:
         """Give the string that a decoder sees for an added token: its normalized form, where it has one."""
         added = self.by_id.get(token_id)
-        return None if added is None else self.normalized_forms.get(token_id, added.content)
+        return None if added is None else self._forms.get(token_id, added.content)
 
 
 def gaps(matches: list[AddedMatch], length: int) -> Iterator[tuple[AddedMatch | None, int, int]]:

@@ -42,12 +42,16 @@ Text = TypeVar("Text", str, AlignedText)
 
 @dataclass(frozen=True)
 class Road(Generic[Text]):
-    """How the stations handle a piece of text: as `str`, or as `AlignedText`."""
+    """How the stations handle a piece of text: as `str`, or as `AlignedText`.
+
+    `pre_tokenize_first` is for the piece at the very start of a document, `pre_tokenize` for all others.
+    """
 
     begin: Callable[[str], Text]
     text_of: Callable[[Text], str]
     cut: Callable[[Text, int, int], Text]
     normalize: Callable[[Text], Text]
+    pre_tokenize_first: Callable[[list[Text]], list[Text]]
     pre_tokenize: Callable[[list[Text]], list[Text]]
 
 
@@ -65,12 +69,15 @@ class ReferenceEngine:
         self.decoder = build_decoder(spec.decoder)
         self.added_vocabulary = AddedVocabulary(spec, self.normalizer.normalize)
         self._cache: dict[str, tuple[int, ...]] = {}
+        # Without a normalizer, the first piece of a document is the one at its start.
+        first, others = (spec.normalizer is None and self.pre_tokenizer.by_place) or (self.pre_tokenizer,) * 2
         self._plain = Road[str](
             str,
             str,
             lambda text, start, end: text[start:end],
             self.normalizer.normalize,
-            self.pre_tokenizer.pre_tokenize,
+            first.pre_tokenize,
+            others.pre_tokenize,
         )
         self._aligned = Road[AlignedText](
             AlignedText.from_text,
@@ -78,6 +85,10 @@ class ReferenceEngine:
             AlignedText.slice,
             self.normalizer.normalize_aligned,
             self.pre_tokenizer.pre_tokenize_aligned,
+            self.pre_tokenizer.pre_tokenize_aligned,
+        )
+        self._id_road: Road[Any] = (
+            self._aligned if others.needs_alignment or self.normalizer.needs_alignment else self._plain
         )
 
     # -- the road -----------------------------------------------------------------------------------------------------
@@ -100,12 +111,14 @@ class ReferenceEngine:
 
     def _pretokens(self, document: str, road: Road[Text]) -> Iterator[tuple[AddedMatch | None, Text]]:
         """Yield added tokens with their match, and pretokens with None."""
+        pre_tokenize = road.pre_tokenize_first
         for match, piece in self._pieces(document, road):
             if match is not None:
                 yield match, piece
             else:
-                for pretoken in road.pre_tokenize([piece]):
+                for pretoken in pre_tokenize([piece]):
                     yield None, pretoken
+            pre_tokenize = road.pre_tokenize
 
     def pieces(self, document: str) -> Iterator[tuple[AddedMatch | None, str]]:
         """Yield a document's added tokens with their match, and the normalized text between them with None."""
@@ -113,25 +126,25 @@ class ReferenceEngine:
 
     def pretokens(self, document: str) -> Iterator[tuple[AddedMatch | None, str, tuple[int, ...]]]:
         """Yield a document's added tokens with their match, and its pretokens with None; each with its ids."""
-        for match, piece in self._pretokens(document, self._aligned):
-            yield match, piece.text, self._token_ids(piece.text) if match is None else (match.token_id,)
+        road = self._id_road
+        for match, piece in self._pretokens(document, road):
+            text = road.text_of(piece)
+            yield match, text, self._token_ids(text) if match is None else (match.token_id,)
 
     def _model_ids(self, document: str) -> list[int]:
         """Give the ids of a document before truncation and template, on the plain road where that is possible."""
-        if self.pre_tokenizer.needs_alignment:
-            return self._ids_on(document, self._aligned)
-        return self._ids_on(document, self._plain)
-
-    def _ids_on(self, document: str, road: Road[Text]) -> list[int]:
+        road = self._id_road
         ids: list[int] = []
         cached, text_of = self._cache.get, road.text_of
+        pre_tokenize = road.pre_tokenize_first
         for match, piece in self._pieces(document, road):
             if match is not None:
                 ids.append(match.token_id)
-                continue
-            for pretoken in road.pre_tokenize([piece]):
-                text = text_of(pretoken)
-                ids += cached(text) or self._encode_pretoken(text)
+            else:
+                for pretoken in pre_tokenize([piece]):
+                    text = text_of(pretoken)
+                    ids += cached(text) or self._encode_pretoken(text)
+            pre_tokenize = road.pre_tokenize
         return ids
 
     def _token_ids(self, pretoken: str) -> tuple[int, ...]:
