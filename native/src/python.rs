@@ -11,10 +11,13 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::columns::{IdColumn, TextColumn};
+use crate::encoding::Encoding;
 use crate::engine::Engine;
 use crate::error::{Class, Error, Result};
+use crate::round_trip::{GivenIds, Side};
 
 type Described = (&'static str, &'static str, String, String, String, Option<usize>);
 
@@ -69,6 +72,37 @@ impl HeldTexts {
             (data, slice(offsets, self.rows + 1))
         };
         TextColumn::new(data, offsets)
+    }
+}
+
+/// A column of ids that Python holds, as slices.
+struct HeldIds {
+    ids: PyBuffer<i32>,
+    list_offsets: PyBuffer<i64>,
+    rows: usize,
+}
+
+impl HeldIds {
+    fn new(ids: &Bound<'_, PyAny>, list_offsets: &Bound<'_, PyAny>, rows: usize) -> PyResult<HeldIds> {
+        let held = HeldIds { ids: PyBuffer::get(ids)?, list_offsets: PyBuffer::get(list_offsets)?, rows };
+        if !held.ids.is_c_contiguous() || !held.list_offsets.is_c_contiguous() {
+            return Err(PyBufferError::new_err("a buffer that is not contiguous"));
+        }
+        if held.list_offsets.item_count() <= rows {
+            return Err(PyValueError::new_err("fewer offsets than rows"));
+        }
+        Ok(held)
+    }
+
+    fn column(&self) -> Result<GivenIds<'_>> {
+        let ids = self.ids.buf_ptr().cast::<u32>();
+        let offsets = self.list_offsets.buf_ptr().cast::<i64>();
+        // SAFETY: as in `HeldTexts::column`; an i32 and a u32 are four bytes of any value.
+        let (ids, offsets) = unsafe {
+            let ids = if self.ids.item_count() == 0 { &[][..] } else { slice(ids, self.ids.item_count()) };
+            (ids, slice(offsets, self.rows + 1))
+        };
+        GivenIds::new(ids, offsets)
     }
 }
 
@@ -151,6 +185,67 @@ impl Memory {
     }
 }
 
+/// Memory of this module that is one buffer.
+#[pyclass(frozen, module = "tokbatch._native")]
+enum Block {
+    Bytes(Vec<u8>),
+    Verdicts(Vec<i8>),
+    Numbers(Vec<i64>),
+}
+
+#[pymethods]
+impl Block {
+    /// Give the memory, read-only.
+    ///
+    /// SAFETY: called by the interpreter with a view to fill.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let (address, length) = match slf.get() {
+            Block::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
+            Block::Verdicts(verdicts) => (verdicts.as_ptr().cast(), verdicts.len()),
+            Block::Numbers(numbers) => (numbers.as_ptr().cast(), numbers.len() * 8),
+        };
+        // SAFETY: the block is frozen, and the view keeps it alive.
+        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address.cast_mut().cast(), length as isize, 1, flags);
+        if outcome == 0 {
+            Ok(())
+        } else {
+            Err(PyErr::fetch(slf.py()))
+        }
+    }
+}
+
+/// An `Encoding` for engine/native.py: its fields in order, `overflowing` as a list of the same.
+fn encoding_fields<'py>(py: Python<'py>, encoding: &Encoding) -> PyResult<Bound<'py, PyTuple>> {
+    let numbers = |mask: &[u8]| PyList::new(py, mask.iter().map(|&bit| u32::from(bit)));
+    let overflowing = PyList::empty(py);
+    for piece in &encoding.overflowing {
+        overflowing.append(encoding_fields(py, piece)?)?;
+    }
+    let ranges = PyDict::new(py);
+    for (sequence_id, range) in &encoding.sequence_ranges {
+        ranges.set_item(sequence_id, range)?;
+    }
+    let fields = [
+        PyList::new(py, &encoding.ids)?.into_any(),
+        PyList::new(py, &encoding.tokens)?.into_any(),
+        PyList::new(py, &encoding.offsets)?.into_any(),
+        PyList::new(py, &encoding.type_ids)?.into_any(),
+        numbers(&encoding.special_tokens_mask)?.into_any(),
+        numbers(&encoding.attention_mask)?.into_any(),
+        PyList::new(py, &encoding.word_ids)?.into_any(),
+        overflowing.into_any(),
+        ranges.into_any(),
+    ];
+    PyTuple::new(py, fields)
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Left => "lstrip",
+        Side::Right => "rstrip",
+    }
+}
+
 /// The engine, for engine/native.py.
 #[pyclass(frozen, name = "Engine", module = "tokbatch._native")]
 struct PyEngine(Arc<Engine>);
@@ -172,8 +267,102 @@ impl PyEngine {
         add_special_tokens: bool,
     ) -> PyResult<Ids> {
         let texts = HeldTexts::new(data, list_offsets, rows)?;
-        let column = guarded(py, || Ok(self.0.encode_batch(texts.column()?, add_special_tokens)))?;
+        let column = guarded(py, || self.0.encode_batch(texts.column()?, add_special_tokens))?;
         Ok(Ids { column: Some(column), engine: Arc::clone(&self.0) })
+    }
+
+    /// Encode one text, or a pair: see `encoding_fields`.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        pair: Option<&str>,
+        add_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let encoding = guarded(py, || self.0.encode(text, pair, add_special_tokens))?;
+        encoding_fields(py, &encoding)
+    }
+
+    /// Give the text of ids.
+    fn decode(&self, py: Python<'_>, ids: Vec<u32>, skip_special_tokens: bool) -> PyResult<String> {
+        guarded(py, || self.0.decode(&ids, skip_special_tokens))
+    }
+
+    /// Give the texts of a column of ids: data and offsets.
+    fn decode_batch(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        list_offsets: &Bound<'_, PyAny>,
+        rows: usize,
+        skip_special_tokens: bool,
+    ) -> PyResult<(Block, Block)> {
+        let ids = HeldIds::new(ids, list_offsets, rows)?;
+        let (data, offsets) = guarded(py, || self.0.decode_batch(ids.column()?, skip_special_tokens))?;
+        Ok((Block::Bytes(data), Block::Numbers(offsets)))
+    }
+
+    /// Hold ids (data, offsets) against texts (data, offsets). Gives verdicts, characters absorbed left and right,
+    /// unknown tokens; and what was absorbed: counts, documents, documents by whitespace.
+    #[allow(clippy::type_complexity)]
+    fn verify_batch<'py>(
+        &self,
+        py: Python<'py>,
+        texts: (Bound<'py, PyAny>, Bound<'py, PyAny>),
+        ids: (Bound<'py, PyAny>, Bound<'py, PyAny>),
+        rows: usize,
+        add_special_tokens: bool,
+    ) -> PyResult<([Block; 4], [Bound<'py, PyDict>; 3])> {
+        let texts = HeldTexts::new(&texts.0, &texts.1, rows)?;
+        let ids = HeldIds::new(&ids.0, &ids.1, rows)?;
+        let found = guarded(py, || self.0.verify_batch(texts.column()?, ids.column()?, add_special_tokens))?;
+        let absorbed = [PyDict::new(py), PyDict::new(py), PyDict::new(py)];
+        for ((side, id, character), count) in &found.absorbed.counts {
+            absorbed[0].set_item((side_name(*side), self.0.added_content(*id), character), count)?;
+        }
+        for ((side, id), count) in &found.absorbed.documents {
+            absorbed[1].set_item((side_name(*side), self.0.added_content(*id)), count)?;
+        }
+        for ((side, character), count) in &found.absorbed.documents_by_whitespace {
+            absorbed[2].set_item((side_name(*side), character), count)?;
+        }
+        let blocks = [
+            Block::Verdicts(found.verdicts),
+            Block::Numbers(found.lstrip_chars),
+            Block::Numbers(found.rstrip_chars),
+            Block::Numbers(found.unk_tokens),
+        ];
+        Ok((blocks, absorbed))
+    }
+
+    /// Give the stages of a text: name, pieces, ids.
+    #[allow(clippy::type_complexity)]
+    fn trace(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        add_special_tokens: bool,
+    ) -> PyResult<Vec<(&'static str, Vec<String>, Vec<Option<u32>>)>> {
+        let stages = guarded(py, || self.0.trace(text, add_special_tokens))?;
+        Ok(stages.into_iter().map(|stage| (stage.name, stage.pieces, stage.ids)).collect())
+    }
+
+    /// Give vocab_size, max_id, special_ids, unk_id, byte_token_ids and single_template.
+    #[allow(clippy::type_complexity)]
+    fn facts(&self, py: Python<'_>) -> PyResult<(usize, u32, Vec<u32>, Option<u32>, Vec<u32>, Vec<Option<u32>>)> {
+        let facts = guarded(py, || self.0.facts())?;
+        let ids = (facts.special_ids, facts.unk_id, facts.byte_token_ids);
+        Ok((facts.vocab_size, facts.max_id, ids.0, ids.1, ids.2, facts.single_template))
+    }
+
+    /// Give the id of a token.
+    fn token_to_id(&self, token: &str) -> Option<u32> {
+        self.0.token_to_id(token)
+    }
+
+    /// Give the token of an id.
+    fn id_to_token(&self, id: u32) -> Option<String> {
+        self.0.id_to_token(id)
     }
 }
 
@@ -186,5 +375,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("IS_OPTIMIZED", !cfg!(debug_assertions))?;
     module.add_class::<PyEngine>()?;
     module.add_class::<Ids>()?;
+    module.add_class::<Block>()?;
     module.add_class::<Memory>()
 }

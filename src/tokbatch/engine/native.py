@@ -1,25 +1,29 @@
 """The native engine: thin over the extension module `tokbatch._native`, which native/ is built into.
 
-Here is what Python has to say about it: the spec goes over as a message (`wire.py`), columns as buffers, and errors come
-back as descriptions. Nothing is computed here, and nothing goes to the reference engine: what the native engine does
-not do is refused, at build time where that is possible.
+Here is what Python has to say about it: the spec goes over as a message (`wire.py`), columns as buffers, and errors
+come back as descriptions. Nothing is computed here, and nothing goes to the reference engine: what the native engine
+does not do is refused, at build time where that is possible.
 """
 
 from __future__ import annotations
 
 import array
+import importlib
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
-from tokbatch.engine.protocol import Stage, Verification
+from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire import WIRE_VERSION, to_wire
-from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
+from tokbatch.errors import DecodeError, EngineUnavailableError, TokbatchError, from_dict
 from tokbatch.spec import TokenizerSpec
 
+_native: Any
 try:
-    from tokbatch import _native  # type: ignore[attr-defined]
+    _native = importlib.import_module("tokbatch._native")
 except ImportError as error:
     _native = None
     _why_not: str | None = str(error)
@@ -64,31 +68,105 @@ class NativeEngine:
     def count_batch(self, texts: TextColumn, add_special_tokens: bool) -> array.array[int]:
         """Give the number of ids of each row ("q")."""
         offsets = _as_int64(self.encode_batch(texts, add_special_tokens).list_offsets)
-        return array.array("q", [end - start for start, end in zip(offsets, offsets[1:], strict=False)])
+        return array.array("q", [end - start for start, end in pairwise(offsets)])
 
     def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
         """Encode one text, or a pair of texts, with tokens, offsets (in characters) and masks."""
-        raise _not_yet("encode")
+        return _encoding(_checked(lambda: self._engine.encode(text, pair, add_special_tokens)))
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
         """Give the text of ids. Ids that no token has are passed over, as in the oracle."""
-        raise _not_yet("decode")
+        for token_id in ids:
+            if not 0 <= token_id < 1 << 32:
+                raise DecodeError(f"{token_id} is no token id", hint="ids are whole numbers from 0 to 4294967295")
+        given = list(ids)
+        return _checked(lambda: str(self._engine.decode(given, skip_special_tokens)))
 
     def decode_batch(self, ids: IdColumn, skip_special_tokens: bool) -> TextColumn:
         """Give the texts of a column of ids."""
-        raise _not_yet("decode_batch")
+        data, list_offsets = _checked(
+            lambda: self._engine.decode_batch(*_id_buffers(ids), ids.rows, skip_special_tokens)
+        )
+        return TextColumn(data, list_offsets, ids.rows)
 
     def verify_batch(self, texts: TextColumn, ids: IdColumn, add_special_tokens: bool) -> Verification:
         """Hold the ids of a column against its texts. `add_special_tokens` says how the ids were made."""
-        raise _not_yet("verify_batch")
+        given = memoryview(texts.data).cast("B"), _as_int64(texts.list_offsets)
+        blocks, absorbed = _checked(
+            lambda: self._engine.verify_batch(given, _id_buffers(ids), texts.rows, add_special_tokens)
+        )
+        verdicts, lstrip_chars, rstrip_chars, unk_tokens = map(_array, "bqqq", blocks)
+        return Verification(verdicts, lstrip_chars, rstrip_chars, unk_tokens, Absorbed(*absorbed))
 
     def trace(self, text: str, add_special_tokens: bool) -> list[Stage]:
         """Encode one text and keep what every stage made of it."""
-        raise _not_yet("trace")
+        return [Stage(*stage) for stage in _checked(lambda: self._engine.trace(text, add_special_tokens))]
+
+    # -- what does not depend on any text -----------------------------------------------------------------------------
+
+    @cached_property
+    def _facts(self) -> Any:
+        return _checked(self._engine.facts)
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of distinct tokens, added ones included."""
+        return int(self._facts[0])
+
+    @property
+    def max_id(self) -> int:
+        """The largest id that an encoding can contain."""
+        return int(self._facts[1])
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of the added tokens with `special = true`."""
+        return frozenset(self._facts[2])
+
+    @property
+    def unk_id(self) -> int | None:
+        """The id that the model gives for what it does not know; None where it has no such token."""
+        return None if self._facts[3] is None else int(self._facts[3])
+
+    @property
+    def byte_token_ids(self) -> frozenset[int]:
+        """The ids of the tokens `<0x00>` to `<0xFF>` where the model falls back to bytes; else empty."""
+        return frozenset(self._facts[4])
+
+    @property
+    def single_template(self) -> tuple[int | None, ...]:
+        """What the post-processor makes of a single text: ids, and None in the place of the text."""
+        return tuple(self._facts[5])
+
+    def token_to_id(self, token: str) -> int | None:
+        """Give the id of a token; None where there is none."""
+        try:
+            token_id: int | None = self._engine.token_to_id(token)
+        except UnicodeEncodeError:  # a lone surrogate is in no token
+            return None
+        return token_id
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Give the token of an id; None where there is none."""
+        token: str | None = self._engine.id_to_token(token_id) if 0 <= token_id < 1 << 32 else None
+        return token
 
 
-def _not_yet(method: str) -> UnsupportedError:
-    return UnsupportedError(f"{method} in the native engine", code="native-unsupported", hint='use engine="reference"')
+def _encoding(fields: Any) -> Encoding:
+    encoding = Encoding(*fields)
+    encoding.overflowing = [_encoding(piece) for piece in fields[-2]]
+    return encoding
+
+
+def _array(type_code: str, block: Any) -> array.array[int]:
+    numbers = array.array(type_code)
+    numbers.frombytes(block)
+    return numbers
+
+
+def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
+    view = memoryview(ids.ids)
+    return view if view.format == "i" else view.cast("B").cast("i"), _as_int64(ids.list_offsets)
 
 
 def _as_int64(offsets: Any) -> memoryview:
