@@ -133,6 +133,18 @@ def test_explain_shows_every_blank_and_reads_stdin():
     assert "ids             [0, 2]" in tokbatch("explain", TOKENIZER, "").stdout
 
 
+def test_explain_against_another_engine_or_tokenizer(tmp_path):
+    assert "equal in every stage" in tokbatch("explain", TOKENIZER, "a <mask> b", "--against", "reference").stdout
+    changed = json.loads(sample.tokenizer_path().read_text(encoding="utf-8"))
+    changed["pre_tokenizer"]["add_prefix_space"] = True
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(changed), encoding="utf-8")
+
+    found = tokbatch("explain", TOKENIZER, "a b", "--against", other, expect=1)
+
+    assert "differs in pretokens: entry 0 is 'a' on one side, 'Ġa' on the other" in found.stdout
+
+
 def test_explain_refuses_an_engine_that_is_none():
     assert (
         "expected auto, native or reference" in tokbatch("explain", TOKENIZER, "x", "--engine", "fast", expect=2).stderr

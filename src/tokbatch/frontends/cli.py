@@ -237,19 +237,36 @@ def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads it from stdin.")],
     engine: EngineOption = "auto",
     no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="OTHER", help="Another engine or tokenizer: name the first stage where the two differ."),
+    ] = None,
 ) -> None:
     """Show a text stage by stage, and back.
 
-    Added tokens, normalized text, pretokens, tokens, ids, and what decoding gives back.
+    Added tokens, normalized text, pretokens, tokens, ids, and what decoding gives back. With --against, exit 1 where
+    the other one makes something else of the text.
 
     \b
         tokbatch explain tokenizer.json 'a <mask> b'
         tokbatch explain org/name - < page.txt
+        tokbatch explain tokenizer.json 'a text' --against reference
+        tokbatch explain old/tokenizer.json 'a text' --against new/tokenizer.json
     """
+    from tokbatch.engine import ENGINES
+    from tokbatch.engine.compare import first_difference
     from tokbatch.frontends.cli_text import render_explanation
 
     given = sys.stdin.read() if text == "-" else text
-    print(render_explanation(_load(tokenizer, engine), given, add_special_tokens=not no_special_tokens))
+    loaded = _load(tokenizer, engine)
+    print(render_explanation(loaded, given, add_special_tokens=not no_special_tokens))
+    if against is not None:
+        other = loaded.with_options(engine=against) if against in ENGINES else _load(against, engine)
+        traces = [side.engine.trace(given, not no_special_tokens) for side in (loaded, other)]
+        difference = first_difference(*traces)
+        print(f"against {against}  " + (f"differs in {difference}" if difference else "equal in every stage"))
+        if difference:
+            raise typer.Exit(1)
 
 
 @app.command()
