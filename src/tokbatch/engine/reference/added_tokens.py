@@ -41,43 +41,30 @@ class AddedMatch(NamedTuple):
 
 
 class AddedTokenMatcher:
-    """One pass: the entries that it looks for, by their pattern."""
+    """One pass: the entries that it looks for, by their pattern. Entries whose content is in `skipped` do not count."""
 
     def __init__(self, entries: Iterable[tuple[str, int, AddedToken]], skipped: frozenset[str] = frozenset()):
-        self._entries: dict[str, tuple[int, AddedToken]] = {}
-        self._ambiguous: set[str] = set()
+        self._entries: dict[str, list[tuple[int, AddedToken]]] = {}
         self._skipped = skipped
         for pattern, token_id, token in entries:
-            if pattern in self._entries:
-                self._ambiguous.add(pattern)
-            self._entries[pattern] = (token_id, token)
+            self._entries.setdefault(pattern, []).append((token_id, token))
         self._candidates, self._prefix_length = _candidate_pattern(self._entries)
         lengths: dict[str, set[int]] = {}
         for pattern in self._entries:
             lengths.setdefault(pattern[: self._prefix_length], set()).add(len(pattern))
         self._lengths = {prefix: sorted(found, reverse=True) for prefix, found in lengths.items()}
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
-
-    def _raw_matches(self, text: str) -> Iterator[tuple[int, int, int, AddedToken]]:
-        """Yield leftmost, then longest matches that do not overlap: (start, end, id, entry)."""
+    def _raw_matches(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield leftmost, then longest matches that do not overlap, as (start, end)."""
         position = 0
         while candidate := self._candidates.search(text, position):
             start = candidate.start()
             position = start + 1
             for length in self._lengths[candidate.group()]:
-                pattern = text[start : start + length]
-                if len(pattern) == length and pattern in self._entries:
-                    if pattern in self._ambiguous:
-                        raise EncodeError(
-                            f"several added tokens are {pattern!r} once normalized; which of them it is changes from "
-                            "run to run in tokenizers",
-                            code="ambiguous-added-token",
-                            hint="remove all but one of them from added_tokens",
-                        )
-                    position = start + length
-                    yield start, position, *self._entries[pattern]
+                end = start + length
+                if end <= len(text) and text[start:end] in self._entries:
+                    position = end
+                    yield start, end
                     break
 
     def matches(self, text: str) -> list[AddedMatch]:
@@ -87,29 +74,43 @@ class AddedTokenMatcher:
         counts again, and the text goes on after it; with `lstrip` nothing is left of it when the whole of it was
         consumed to the last character, and the oracle crashes when more than it was consumed.
         """
-        found = []
+        found: list[AddedMatch] = []
         consumed = 0
-        for content_start, content_end, token_id, token in self._raw_matches(text):
-            if token.content in self._skipped:
+        for start, end in self._raw_matches(text):
+            pattern = text[start:end]
+            entries = [entry for entry in self._entries[pattern] if self._counts(entry[1], text, start, end)]
+            if not entries:
                 continue
-            if token.single_word and (_word_before(text, content_start) or _word_after(text, content_end)):
-                continue
-            start, end = content_start, content_end
-            if token.lstrip:
-                start = _whitespace_before(text, content_start, consumed)
-            if token.rstrip:
-                end = _whitespace_after(text, max(content_end, consumed))
-            if start > end:
+            if len(self._entries[pattern]) > 1:
                 raise EncodeError(
-                    f"the whitespace that the added token {token.content!r} is made of was already consumed by the "
-                    "rstrip of the token before it (tokenizers crashes here)",
-                    where=f"character {content_start}",
-                    code="added-token-overlap",
-                    hint="an added token made of whitespace should not have lstrip beside one with rstrip",
+                    f"several added tokens are {pattern!r} once normalized; which of them it is changes from run to "
+                    "run in tokenizers",
+                    code="ambiguous-added-token",
+                    hint="remove all but one of them from added_tokens",
                 )
-            found.append(AddedMatch(token_id, start, end, content_start, content_end))
-            consumed = end
+            found.append(_widened(text, start, end, *entries[0], consumed))
+            consumed = found[-1].end
         return found
+
+    def _counts(self, token: AddedToken, text: str, start: int, end: int) -> bool:
+        if token.content in self._skipped:
+            return False
+        return not (token.single_word and (_word_before(text, start) or _word_after(text, end)))
+
+
+def _widened(text: str, start: int, end: int, token_id: int, token: AddedToken, consumed: int) -> AddedMatch:
+    """Let a match absorb the whitespace around it, as far as the match before left it."""
+    first = _whitespace_before(text, start, consumed) if token.lstrip else start
+    last = _whitespace_after(text, max(end, consumed)) if token.rstrip else end
+    if first > last:
+        raise EncodeError(
+            f"the whitespace that the added token {token.content!r} is made of was already consumed by the rstrip of "
+            "the token before it (tokenizers crashes here)",
+            where=f"character {start}",
+            code="added-token-overlap",
+            hint="an added token made of whitespace should not have lstrip beside one with rstrip",
+        )
+    return AddedMatch(token_id, first, last, start, end)
 
 
 class AddedVocabulary:

@@ -151,11 +151,14 @@ class ReferenceEngine:
         return self._cache.get(pretoken) or self._encode_pretoken(pretoken)
 
     def _encode_pretoken(self, pretoken: str) -> tuple[int, ...]:
-        token_ids = self.model.token_ids(pretoken)
-        if len(pretoken) <= CACHED_LENGTH:
-            if len(self._cache) >= CACHED_PRETOKENS:
-                self._cache.clear()
-            self._cache[pretoken] = token_ids
+        if len(pretoken) > CACHED_LENGTH:
+            parts = self.model.parts(pretoken)
+            if len(parts) > 1:
+                return tuple(token_id for part in parts for token_id in self._token_ids(part))
+            return self.model.token_ids(pretoken)
+        if len(self._cache) >= CACHED_PRETOKENS:
+            self._cache.clear()
+        token_ids = self._cache[pretoken] = self.model.token_ids(pretoken)
         return token_ids
 
     def _model_encoding(self, document: str, type_id: int) -> Encoding:

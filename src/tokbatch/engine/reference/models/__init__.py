@@ -43,6 +43,9 @@ class Model(Protocol):
     def token_ids(self, pretoken: str) -> tuple[int, ...]:
         """Give the ids of `tokenize`, without the rest, which is faster."""
 
+    def parts(self, pretoken: str) -> list[str]:
+        """Cut a pretoken into parts whose ids, one after the other, are its ids; for a cache of long pretokens."""
+
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a vocabulary entry."""
 

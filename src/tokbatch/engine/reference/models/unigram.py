@@ -33,6 +33,10 @@ class Unigram:
             self.byte_ids = [self.vocab.get(f"<0x{byte:02X}>") for byte in range(256)]
         self.byte_token_ids = frozenset(token_id for token_id in self.byte_ids if token_id is not None)
 
+    def parts(self, pretoken: str) -> list[str]:
+        """Leave a pretoken whole."""
+        return [pretoken]
+
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a vocabulary entry; the last one where it is there twice."""
         return self.vocab.get(token)

@@ -25,6 +25,10 @@ class VocabularyModel(Generic[Spec]):
         self.unk_token_id = None if spec.unk_token is None else spec.vocab.get(spec.unk_token)
         self._tokens = {token_id: token for token, token_id in reversed(spec.vocab.items())}
 
+    def parts(self, pretoken: str) -> list[str]:
+        """Leave a pretoken whole."""
+        return [pretoken]
+
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a vocabulary entry."""
         return self.vocab.get(token)
