@@ -79,6 +79,4 @@ class Sequence(msgspec.Struct, frozen=True, tag_field="type", tag="Sequence"):
     decoders: tuple[Decoder, ...]
 
 
-Decoder = Union[
-    BPEDecoder, ByteLevel, WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, Sequence
-]
+Decoder = Union[BPEDecoder, ByteLevel, WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, Sequence]
