@@ -5,11 +5,12 @@
 //! second index serves. What is longer than `LONGEST` is not kept. All of it is bounded: when it is full, it is
 //! forgotten, and begins anew.
 //!
-//! Pretokens are looked up in batches, in three loops (hash; index; entry), so that the waits for memory overlap. Within a
-//! batch nothing may grow or be forgotten that the batch has already looked up; hence new entries are only added.
+//! Pretokens are looked up in batches, in three loops (hash; index; entry), so that the waits for memory overlap. What the
+//! index does not know goes to the model all at once, before the third loop. Within a batch nothing may grow or be
+//! forgotten that the batch has already looked up; hence new entries are only added.
 
 use crate::error::{Error, Result};
-use crate::hash::hash_bytes;
+use crate::hash::{hash_bytes, prefetch};
 use crate::models::PretokenModel;
 
 /// Pretokens a batch.
@@ -47,6 +48,9 @@ pub struct Cache<S> {
     long_shift: u32,
     long_count: usize,
     arena: Vec<u32>,
+    /// What the model made of new pretokens, and where.
+    ids: Vec<u32>,
+    places: Vec<Option<(u32, u32)>>,
     scratch: S,
     most_entries: usize,
     most_arena: usize,
@@ -100,6 +104,8 @@ impl<S: Default> Cache<S> {
             long_shift: 0,
             long_count: 0,
             arena: vec![],
+            ids: vec![],
+            places: vec![],
             scratch: S::default(),
             most_entries: most_entries.next_power_of_two().clamp(1 << 12, 1 << 30),
             most_arena: most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30),
@@ -141,19 +147,38 @@ impl<S: Default> Cache<S> {
         let mut events = events.iter().peekable();
         let mut first = 0;
         let mut keys = [[0u64; 2]; BATCH];
+        // Entry numbers, and for long pretokens places in the arena.
         let mut found = [0u32; BATCH];
+        let mut long_found = [0u32; BATCH];
         while first < count {
             self.make_room();
             let size = (count - first).min(BATCH);
             let spans = &starts[first..first + size + 1];
             for ((bounds, key), slot) in spans.windows(2).zip(&mut keys).zip(&mut found) {
                 *key = self.key_of_span(text, bounds[0], bounds[1]);
-                *slot = (hash_of(*key) >> self.shift) as u32;
-                prefetch(&self.index, *slot as usize);
+                if key[1] >> 56 > SHORT as u64 {
+                    key[0] = hash_bytes(&text[bounds[0] as usize..(bounds[1] & !SKIP) as usize]);
+                    prefetch(&self.long_index, (key[0] >> self.long_shift) as usize);
+                } else {
+                    *slot = (hash_of(*key) >> self.shift) as u32;
+                    prefetch(&self.index, *slot as usize);
+                }
             }
-            for slot in &mut found[..size] {
-                *slot = self.index[*slot as usize];
-                prefetch(&self.entries, *slot as usize);
+            let mut has_new = false;
+            for ((key, slot), long) in keys[..size].iter().zip(&mut found).zip(&mut long_found) {
+                if key[1] >> 56 > SHORT as u64 {
+                    *slot = 0;
+                    *long = self.long_index[(key[0] >> self.long_shift) as usize].1;
+                    has_new |= *long == 0;
+                    prefetch(&self.arena, *long as usize);
+                } else {
+                    *slot = self.index[*slot as usize];
+                    has_new |= *slot == 0 && key[1] != 0;
+                    prefetch(&self.entries, *slot as usize);
+                }
+            }
+            if has_new {
+                self.add_new(model, text, spans, &keys, &mut found, &long_found);
             }
             let mut at = 0;
             while at < size {
@@ -185,6 +210,108 @@ impl<S: Default> Cache<S> {
         for &(_, event) in events {
             on_event(event, output);
         }
+    }
+
+    /// Encode the pretokens of a batch that the index has no trace of, all at once, and add them.
+    #[inline(never)]
+    fn add_new<M: PretokenModel<Scratch = S>>(
+        &mut self,
+        model: &M,
+        text: &[u8],
+        spans: &[u32],
+        keys: &[[u64; 2]; BATCH],
+        found: &mut [u32; BATCH],
+        long_found: &[u32; BATCH],
+    ) {
+        let mut pretokens: [&[u8]; BATCH] = [&[]; BATCH];
+        let mut which = [0u8; BATCH];
+        let mut count = 0;
+        for (at, bounds) in spans.windows(2).enumerate() {
+            let (start, end) = (bounds[0] as usize, (bounds[1] & !SKIP) as usize);
+            let is_long = keys[at][1] >> 56 > SHORT as u64;
+            let is_new = if is_long { long_found[at] == 0 && end - start <= LONGEST } else { found[at] == 0 };
+            if is_new && keys[at][1] != 0 {
+                pretokens[count] = &text[start..end];
+                which[count] = at as u8;
+                count += 1;
+            }
+        }
+        let mut ids = std::mem::take(&mut self.ids);
+        let mut places = std::mem::take(&mut self.places);
+        ids.clear();
+        model.encode_many(&pretokens[..count], &mut self.scratch, &mut ids, &mut places);
+        for ((place, &at), pretoken) in places.iter().zip(&which).zip(&pretokens) {
+            let (Some((first, end)), at) = (*place, at as usize) else { continue };
+            let ids = &ids[first as usize..end as usize];
+            if pretoken.len() > SHORT {
+                // Where it comes twice in the batch the second one finds the first.
+                if let Err(slot) = self.long_slot(pretoken, keys[at][0]) {
+                    self.insert_long(slot, pretoken, keys[at][0], ids);
+                }
+            } else {
+                found[at] = match self.short_slot(keys[at]) {
+                    Ok(number) => number,
+                    Err(slot) => self.insert_short(slot, keys[at], ids),
+                };
+            }
+        }
+        self.ids = ids;
+        self.places = places;
+    }
+
+    /// The entry of a short pretoken, or the slot of the index where it belongs.
+    fn short_slot(&self, key: [u64; 2]) -> std::result::Result<u32, usize> {
+        let mut slot = (hash_of(key) >> self.shift) as usize;
+        loop {
+            match self.index[slot] {
+                0 => return Err(slot),
+                number if self.entries[number as usize].key == key => return Ok(number),
+                _ => slot = (slot + 1) & (self.index.len() - 1),
+            }
+        }
+    }
+
+    fn insert_short(&mut self, slot: usize, key: [u64; 2], ids: &[u32]) -> u32 {
+        let mut entry = Entry { key, ids: [0, 0, 0, ids.len() as u32] };
+        if ids.len() <= 3 {
+            entry.ids[..ids.len()].copy_from_slice(ids);
+        } else {
+            entry.ids[0] = self.arena.len() as u32;
+            self.arena.extend_from_slice(ids);
+        }
+        self.index[slot] = self.entries.len() as u32;
+        self.entries.push(entry);
+        self.index[slot]
+    }
+
+    /// The place of a long pretoken in the arena, or the slot of the index where it belongs.
+    fn long_slot(&self, pretoken: &[u8], hash: u64) -> std::result::Result<usize, usize> {
+        let mut slot = (hash >> self.long_shift) as usize;
+        loop {
+            let (tag, place) = self.long_index[slot];
+            if place == 0 {
+                return Err(slot);
+            }
+            if tag == hash as u32 {
+                let (length, _, bytes) = self.long_entry(place as usize);
+                if length == pretoken.len() && &as_bytes(bytes)[..length] == pretoken {
+                    return Ok(place as usize);
+                }
+            }
+            slot = (slot + 1) & (self.long_index.len() - 1);
+        }
+    }
+
+    fn insert_long(&mut self, slot: usize, pretoken: &[u8], hash: u64, ids: &[u32]) {
+        self.long_index[slot] = (hash as u32, self.arena.len() as u32);
+        self.long_count += 1;
+        self.arena.extend([pretoken.len() as u32, ids.len() as u32]);
+        self.arena.extend_from_slice(ids);
+        self.arena.extend(pretoken.chunks(4).map(|chunk| {
+            let mut word = [0u8; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u32::from_ne_bytes(word)
+        }));
     }
 
     #[inline(always)]
@@ -294,33 +421,23 @@ impl<S: Default> Cache<S> {
             return Ok(());
         }
         if pretoken.len() > SHORT {
-            return self.look_further_long(model, pretoken, ids);
+            return self.look_further_long(model, pretoken, key[0], ids);
         }
-        let mut slot = (hash_of(key) >> self.shift) as usize;
-        while self.index[slot] != 0 {
-            let entry = &self.entries[self.index[slot] as usize];
-            if entry.key == key {
+        match self.short_slot(key) {
+            Ok(number) => {
+                let entry = &self.entries[number as usize];
                 let count = entry.ids[3] as usize;
                 match count {
                     0..=3 => ids.extend_from_slice(&entry.ids[..count]),
                     _ => ids.extend_from_slice(&self.arena[entry.ids[0] as usize..entry.ids[0] as usize + count]),
                 }
-                return Ok(());
             }
-            slot = (slot + 1) & (self.index.len() - 1);
+            Err(slot) => {
+                let first = ids.len();
+                model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
+                self.insert_short(slot, key, &ids[first..]);
+            }
         }
-        let first = ids.len();
-        model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
-        let new = &ids[first..];
-        let mut entry = Entry { key, ids: [0, 0, 0, new.len() as u32] };
-        if new.len() <= 3 {
-            entry.ids[..new.len()].copy_from_slice(new);
-        } else {
-            entry.ids[0] = self.arena.len() as u32;
-            self.arena.extend_from_slice(new);
-        }
-        self.index[slot] = self.entries.len() as u32;
-        self.entries.push(entry);
         Ok(())
     }
 
@@ -328,40 +445,20 @@ impl<S: Default> Cache<S> {
         &mut self,
         model: &M,
         pretoken: &[u8],
+        hash: u64,
         ids: &mut Vec<u32>,
     ) -> Result<()> {
+        let first = ids.len();
         if pretoken.len() > LONGEST {
-            let first = ids.len();
             return model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first));
         }
-        let hash = hash_bytes(pretoken);
-        let mut slot = (hash >> self.long_shift) as usize;
-        let tag = hash as u32;
-        loop {
-            let (found, place) = self.long_index[slot];
-            if place == 0 {
-                break;
+        match self.long_slot(pretoken, hash) {
+            Ok(place) => ids.extend_from_slice(self.long_entry(place).1),
+            Err(slot) => {
+                model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
+                self.insert_long(slot, pretoken, hash, &ids[first..]);
             }
-            if found == tag {
-                let (length, known, bytes) = self.long_entry(place as usize);
-                if length == pretoken.len() && &as_bytes(bytes)[..length] == pretoken {
-                    ids.extend_from_slice(known);
-                    return Ok(());
-                }
-            }
-            slot = (slot + 1) & (self.long_index.len() - 1);
         }
-        let first = ids.len();
-        model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
-        self.long_index[slot] = (tag, self.arena.len() as u32);
-        self.long_count += 1;
-        self.arena.extend([pretoken.len() as u32, (ids.len() - first) as u32]);
-        self.arena.extend_from_slice(&ids[first..]);
-        self.arena.extend(pretoken.chunks(4).map(|chunk| {
-            let mut word = [0u8; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u32::from_ne_bytes(word)
-        }));
         Ok(())
     }
 
@@ -373,7 +470,10 @@ impl<S: Default> Cache<S> {
         ids: &mut Vec<u32>,
     ) -> Result<()> {
         self.make_room();
-        let key = self.key_of_span(pretoken, 0, pretoken.len() as u32);
+        let mut key = self.key_of_span(pretoken, 0, pretoken.len() as u32);
+        if pretoken.len() > SHORT {
+            key[0] = hash_bytes(pretoken);
+        }
         self.look_further(model, pretoken, key, ids)
     }
 
@@ -387,16 +487,4 @@ impl<S: Default> Cache<S> {
 fn as_bytes(words: &[u32]) -> &[u8] {
     // SAFETY: any four bytes of a u32 are bytes, u8 has no alignment, and the length is that of the words.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * 4) }
-}
-
-#[inline(always)]
-fn prefetch<T>(items: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if at < items.len() {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: the address is in `items`, and prefetching has no effect but on speed. Measured: NATIVE.md.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().add(at).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, at);
 }

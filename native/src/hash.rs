@@ -1,4 +1,5 @@
-//! Hashing of short byte strings: two multiplications a word, good enough for vocabularies and pretokens.
+//! Hashing of short byte strings: two multiplications a word, good enough for vocabularies and pretokens. And asking
+//! for memory before it is needed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -53,3 +54,16 @@ impl Hasher for FastHasher {
 
 /// A map for keys that nobody chooses to our harm: the entries of a tokenizer, the states of a machine.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
+
+/// Ask for the memory of an item that will be looked at soon.
+#[inline(always)]
+pub fn prefetch<T>(items: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if at < items.len() {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: the address is in `items`, and prefetching has no effect but on speed. Measured: docs/log.md.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, at);
+}

@@ -31,6 +31,26 @@ pub trait PretokenModel {
 
     /// Append the ids of a pretoken. What it cannot spell without an unknown token is an error.
     fn encode(&self, pretoken: &[u8], scratch: &mut Self::Scratch, ids: &mut Vec<u32>) -> Result<()>;
+
+    /// Append the ids of several pretokens, in any order; `places[i]` is then where those of pretoken i lie in `ids`,
+    /// or None where it failed. For models that can work on several at a time.
+    fn encode_many(
+        &self,
+        pretokens: &[&[u8]],
+        scratch: &mut Self::Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        places.clear();
+        for pretoken in pretokens {
+            let first = ids.len();
+            let outcome = self.encode(pretoken, scratch, ids);
+            if outcome.is_err() {
+                ids.truncate(first);
+            }
+            places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
+        }
+    }
 }
 
 /// What a model is to whoever asks for its tokens.

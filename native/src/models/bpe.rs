@@ -4,7 +4,7 @@
 //! need not be rewritten before the model sees them: as it is; as raw bytes that stand for the byte alphabet; or with
 //! spaces that stand for a mark.
 
-use super::merges::{LongRow, Merges, NO_RANK, SHORT};
+use super::merges::{LongRow, Merges, Row, RowWork, NO_RANK, SHORT};
 use super::vocabulary::Vocabulary;
 use super::{PretokenModel, Token};
 use crate::byte_alphabet;
@@ -91,6 +91,7 @@ impl CharacterTable {
 #[derive(Default)]
 pub struct Scratch {
     row: LongRow,
+    short: Row,
     symbols: Vec<u32>,
     lengths: Vec<u32>,
     text: String,
@@ -229,24 +230,14 @@ impl Bpe {
     }
 
     fn encode_bytes(&self, bytes: &ByteSymbols, pretoken: &[u8], scratch: &mut Scratch, ids: &mut Vec<u32>) {
-        let length = pretoken.len();
-        if length > SHORT || self.is_odd {
+        if pretoken.len() > SHORT || self.is_odd {
             scratch.symbols.clear();
             scratch.symbols.extend(pretoken.iter().map(|&byte| bytes.ids[byte as usize]));
             return self.merge_symbols(scratch, ids);
         }
-        if length == 0 {
-            return;
-        }
-        let mut row = [0u32; SHORT];
-        let mut ranks = [NO_RANK; SHORT];
-        for (symbol, &byte) in row.iter_mut().zip(pretoken) {
-            *symbol = bytes.ids[byte as usize];
-        }
-        for (rank, pair) in ranks.iter_mut().zip(pretoken.windows(2)) {
-            *rank = bytes.ranks[pair[0] as usize * 256 + pair[1] as usize];
-        }
-        self.merges.merge_short(&mut row, &ranks, length, ids);
+        bytes.load(pretoken, 0, &mut scratch.short);
+        self.merges.merge_row(&mut scratch.short);
+        scratch.short.append_to(ids);
     }
 
     fn merge_symbols(&self, scratch: &mut Scratch, ids: &mut Vec<u32>) {
@@ -256,24 +247,24 @@ impl Bpe {
         } else if symbols.len() > SHORT || self.is_odd {
             self.merges.merge_long(symbols, &mut scratch.row);
             ids.extend(symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place)).map(|(_, &id)| id));
-        } else if !symbols.is_empty() {
-            let mut row = [0u32; SHORT];
-            row[..symbols.len()].copy_from_slice(symbols);
-            let mut ranks = [NO_RANK; SHORT];
-            for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
-                *rank = self.merges.rank(pair[0], pair[1]);
+        } else {
+            let row = &mut scratch.short;
+            row.begin(0, symbols.iter().copied());
+            for (place, pair) in symbols.windows(2).enumerate() {
+                row.set_rank(place, self.merges.rank(pair[0], pair[1]));
             }
-            self.merges.merge_short(&mut row, &ranks, symbols.len(), ids);
+            self.merges.merge_row(row);
+            row.append_to(ids);
         }
     }
 
-    /// Give the ids of a short pretoken of known characters with neither prefix nor suffix; false: it is not one.
-    fn encode_known(&self, text: &str, mark: Option<char>, ids: &mut Vec<u32>) -> bool {
+    /// Load a short pretoken of known characters with neither prefix nor suffix; false: it is not one.
+    fn load_known(&self, text: &str, mark: Option<char>, number: usize, row: &mut Row) -> bool {
         if self.characters.ranks.is_empty() || self.is_odd {
             return false;
         }
         let table = &self.characters.tables[0];
-        let mut row = [0u32; SHORT];
+        let mut symbols = [0u32; SHORT];
         let mut codes = [128u8; SHORT];
         let mut length = 0;
         for character in text.chars() {
@@ -285,25 +276,22 @@ impl Bpe {
             if length == SHORT || symbol == NO_ID {
                 return false;
             }
-            row[length] = symbol;
+            symbols[length] = symbol;
             codes[length] = code;
             length += 1;
         }
-        if length == 0 {
-            return true;
-        }
-        let mut ranks = [NO_RANK; SHORT];
-        for place in 0..length - 1 {
+        row.begin(number, symbols[..length].iter().copied());
+        for place in 0..length.saturating_sub(1) {
             let (left, right) = (codes[place] as usize, codes[place + 1] as usize);
-            ranks[place] = if left < 128 && right < 128 {
+            let rank = if left < 128 && right < 128 {
                 self.characters.ranks[left * 128 + right]
             } else if self.merges_happen {
-                self.merges.rank(row[place], row[place + 1])
+                self.merges.rank(symbols[place], symbols[place + 1])
             } else {
                 NO_RANK
             };
+            row.set_rank(place, rank);
         }
-        self.merges.merge_short(&mut row, &ranks, length, ids);
         true
     }
 
@@ -402,7 +390,10 @@ impl PretokenModel for Bpe {
             Input::Text => (utf8(pretoken)?, None),
             Input::Spaces(mark) => (utf8(pretoken)?, Some(mark)),
         };
-        if !self.encode_known(text, mark, ids) {
+        if self.load_known(text, mark, 0, &mut scratch.short) {
+            self.merges.merge_row(&mut scratch.short);
+            scratch.short.append_to(ids);
+        } else {
             scratch.symbols.clear();
             let mut symbols = std::mem::take(&mut scratch.symbols);
             let spelled = text.chars().map(|c| if c == ' ' { mark.unwrap_or(' ') } else { c });
@@ -413,6 +404,88 @@ impl PretokenModel for Bpe {
         }
         scratch.text = written;
         Ok(())
+    }
+
+    fn encode_many(
+        &self,
+        pretokens: &[&[u8]],
+        scratch: &mut Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        places.clear();
+        places.resize(pretokens.len(), None);
+        let whole = self.whole.as_ref().map(|whole| {
+            let hashes: Vec<u64> = pretokens.iter().map(|pretoken| whole.hash(pretoken)).collect();
+            (whole, hashes)
+        });
+        self.merges.merge_rows(&mut Pretokens { model: self, pretokens, whole, next: 0, scratch, ids, places });
+    }
+}
+
+/// Pretokens to be merged side by side.
+struct Pretokens<'a> {
+    model: &'a Bpe,
+    pretokens: &'a [&'a [u8]],
+    whole: Option<(&'a Vocabulary, Vec<u64>)>,
+    next: usize,
+    scratch: &'a mut Scratch,
+    ids: &'a mut Vec<u32>,
+    places: &'a mut [Option<(u32, u32)>],
+}
+
+impl RowWork for Pretokens<'_> {
+    fn load(&mut self, row: &mut Row) -> bool {
+        while let Some(&pretoken) = self.pretokens.get(self.next) {
+            let number = self.next;
+            self.next += 1;
+            let first = self.ids.len() as u32;
+            if let Some((whole, hashes)) = &self.whole {
+                if let Some(id) = whole.id_hashed(pretoken, hashes[number]) {
+                    self.ids.push(id);
+                    self.places[number] = Some((first, first + 1));
+                    continue;
+                }
+            }
+            let model = self.model;
+            let is_loaded = match (&model.bytes, model.input) {
+                _ if !model.merges_happen || model.is_odd => false,
+                (Some(bytes), _) if pretoken.len() <= SHORT => {
+                    bytes.load(pretoken, number, row);
+                    true
+                }
+                (None, Input::Text) => utf8(pretoken).is_ok_and(|text| model.load_known(text, None, number, row)),
+                (None, Input::Spaces(mark)) => {
+                    utf8(pretoken).is_ok_and(|text| model.load_known(text, Some(mark), number, row))
+                }
+                _ => false,
+            };
+            if is_loaded {
+                return true;
+            }
+            match model.encode(pretoken, self.scratch, self.ids) {
+                Ok(()) => self.places[number] = Some((first, self.ids.len() as u32)),
+                Err(_) => self.ids.truncate(first as usize),
+            }
+        }
+        false
+    }
+
+    fn done(&mut self, row: &Row) {
+        let first = self.ids.len() as u32;
+        row.append_to(self.ids);
+        self.places[row.number] = Some((first, self.ids.len() as u32));
+    }
+}
+
+impl ByteSymbols {
+    /// Load a short pretoken.
+    #[inline(always)]
+    fn load(&self, pretoken: &[u8], number: usize, row: &mut Row) {
+        row.begin(number, pretoken.iter().map(|&byte| self.ids[byte as usize]));
+        for (place, pair) in pretoken.windows(2).enumerate() {
+            row.set_rank(place, self.ranks[pair[0] as usize * 256 + pair[1] as usize]);
+        }
     }
 }
 

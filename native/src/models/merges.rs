@@ -9,23 +9,38 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::error::{Error, Result};
+use crate::hash::{fold, prefetch};
 
 /// Above every rank.
 pub const NO_RANK: u32 = u32::MAX;
 /// Rows of up to so many symbols are scanned.
 pub const SHORT: usize = 32;
 
-const ID_BITS: u32 = 22;
-const RANK_BITS: u32 = 20;
+const ID_BITS: u32 = 32;
+/// A rank and a place in a short row fit into 31 bits.
+const RANK_BITS: u32 = 26;
 const EMPTY: u64 = u64::MAX;
+/// What stands for no pair in a row: above every packed rank.
+const NO_PAIR: u32 = u32::MAX >> 1;
+/// Short rows that are merged side by side.
+const LANES: usize = 8;
 
 /// All merges of a model.
 pub struct Merges {
-    /// Open addressing: left id, right id and rank in one word.
-    slots: Vec<u64>,
+    /// Open addressing. A slot is 16 bytes, so that rank and result come with one look into memory.
+    slots: Vec<Slot>,
     shift: u32,
     /// For each rank, the id that it leads to.
     merged: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Slot {
+    /// Left and right id.
+    key: u64,
+    rank: u32,
+    merged: u32,
 }
 
 /// A heap and a linked list for long rows.
@@ -40,47 +55,52 @@ pub struct LongRow {
 impl Merges {
     /// Build from (left, right, merged), by rank. The last merge of a pair counts.
     pub fn new(merges: &[(u32, u32, u32)]) -> Result<Merges> {
-        let too_large = merges.iter().any(|&(left, right, _)| left.max(right) >= (1 << ID_BITS) - 1);
-        if merges.len() >= 1 << RANK_BITS || too_large {
-            return Err(Error::unsupported("more than a million merges, or ids beyond four million", "$.model.merges"));
+        if merges.len() >= 1 << RANK_BITS {
+            return Err(Error::unsupported("more than 67 million merges", "$.model.merges"));
         }
         let size = (merges.len() * 3 / 2).next_power_of_two().max(16);
         let mut table = Merges {
-            slots: vec![EMPTY; size],
+            slots: vec![Slot { key: EMPTY, rank: NO_RANK, merged: 0 }; size],
             shift: 64 - size.trailing_zeros(),
             merged: merges.iter().map(|merge| merge.2).collect(),
         };
-        for (rank, &(left, right, _)) in merges.iter().enumerate() {
+        for (rank, &(left, right, merged)) in merges.iter().enumerate() {
             let key = key(left, right);
             let mut slot = table.slot(key);
-            while table.slots[slot] != EMPTY && table.slots[slot] >> RANK_BITS != key {
+            while table.slots[slot].key != EMPTY && table.slots[slot].key != key {
                 slot = (slot + 1) & (size - 1);
             }
-            table.slots[slot] = key << RANK_BITS | rank as u64;
+            table.slots[slot] = Slot { key, rank: rank as u32, merged };
         }
         Ok(table)
     }
 
     #[inline(always)]
     fn slot(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        (fold(key, 0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// The rank of a pair and the id that it leads to; `NO_RANK` where there is no such merge.
+    #[inline(always)]
+    fn find(&self, left: u32, right: u32) -> (u32, u32) {
+        let key = key(left, right);
+        let mut slot = self.slot(key);
+        loop {
+            let found = self.slots[slot];
+            if found.key == key {
+                return (found.rank, found.merged);
+            }
+            if found.key == EMPTY {
+                return (NO_RANK, 0);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
     }
 
     /// The rank of a pair.
     #[inline(always)]
     pub fn rank(&self, left: u32, right: u32) -> u32 {
-        let key = key(left, right);
-        let mut slot = self.slot(key);
-        loop {
-            let found = self.slots[slot];
-            if found >> RANK_BITS == key {
-                return found as u32 & ((1 << RANK_BITS) - 1);
-            }
-            if found == EMPTY {
-                return NO_RANK;
-            }
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
+        self.find(left, right).0
     }
 
     /// The id that a rank leads to.
@@ -99,47 +119,89 @@ impl Merges {
         self.merged.is_empty()
     }
 
-    /// Merge a row of at most `SHORT` symbols and append what is left. `ranks[i]` is the rank of symbols i and i + 1.
-    #[inline]
-    pub fn merge_short(&self, ids: &mut [u32; SHORT], ranks: &[u32; SHORT], length: usize, out: &mut Vec<u32>) {
-        debug_assert!(0 < length && length <= SHORT);
-        // The rank and the place in one number: its minimum is the leftmost pair of lowest rank.
-        let mut pairs = [u32::MAX >> 1; SHORT];
-        for (place, (pair, &rank)) in pairs.iter_mut().zip(ranks).enumerate().take(length - 1) {
-            *pair = packed(rank, place);
+    /// Merge the short rows of `work`.
+    ///
+    /// Several rows are in work at a time. The table of pairs is larger than the nearer caches, so each look into it waits;
+    /// a row asks for its memory and gives its turn to the others.
+    pub fn merge_rows(&self, work: &mut impl RowWork) {
+        let mut rows = [Row::default(); LANES];
+        let mut count = 0;
+        while count < LANES && work.load(&mut rows[count]) {
+            count += 1;
         }
-        let mut alive: u32 = if length == SHORT { u32::MAX } else { (1 << length) - 1 };
-        loop {
-            let lowest = match length {
-                0..=8 => minimum::<8>(&pairs),
-                9..=16 => minimum::<16>(&pairs),
-                _ => minimum::<SHORT>(&pairs),
-            };
-            if lowest == u32::MAX >> 1 {
-                break;
-            }
-            let place = (lowest & 31) as usize;
-            let id = self.merged(lowest >> 5);
-            ids[place] = id;
-            let after = alive & !((2u32 << place).wrapping_sub(1));
-            let gone = after.trailing_zeros() as usize;
-            alive &= !(1 << gone);
-            pairs[gone] = u32::MAX >> 1;
-            let after = after & (after - 1);
-            let before = alive & ((1 << place) - 1);
-            pairs[place] = if after == 0 {
-                u32::MAX >> 1
-            } else {
-                packed(self.rank(id, ids[after.trailing_zeros() as usize]), place)
-            };
-            if before != 0 {
-                let left = 31 - before.leading_zeros() as usize;
-                pairs[left] = packed(self.rank(ids[left], id), left);
+        while count > 0 {
+            let mut lane = 0;
+            while lane < count {
+                let row = &mut rows[lane];
+                self.answer(row);
+                if self.ask(row) {
+                    lane += 1;
+                    continue;
+                }
+                work.done(row);
+                if work.load(row) {
+                    // It has asked for nothing yet, and is looked at in the next round.
+                    lane += 1;
+                } else {
+                    count -= 1;
+                    rows[lane] = rows[count];
+                }
             }
         }
-        while alive != 0 {
-            out.push(ids[alive.trailing_zeros() as usize]);
-            alive &= alive - 1;
+    }
+
+    /// Merge one short row.
+    pub fn merge_row(&self, row: &mut Row) {
+        while self.ask(row) {
+            self.answer(row);
+        }
+    }
+
+    /// Merge the leftmost pair of lowest rank, and ask for what is known of its new neighbours. False: there is none.
+    #[inline(always)]
+    fn ask(&self, row: &mut Row) -> bool {
+        let lowest = row.lowest();
+        if lowest == NO_PAIR {
+            return false;
+        }
+        let place = (lowest & 31) as usize;
+        row.ids[place] = match row.merged[place] {
+            BY_RANK => self.merged(lowest >> 5),
+            merged => merged,
+        };
+        let after = row.alive & !((2u32 << place).wrapping_sub(1));
+        let gone = after.trailing_zeros() as usize;
+        row.alive &= !(1 << gone);
+        row.pairs[gone] = NO_PAIR;
+        row.pairs[place] = NO_PAIR;
+        let after = after & (after - 1);
+        let before = row.alive & ((1 << place) - 1);
+        row.place = place as u8;
+        row.right = if after == 0 { ALONE } else { after.trailing_zeros() as u8 };
+        row.left = if before == 0 { ALONE } else { 31 - before.leading_zeros() as u8 };
+        if row.right != ALONE {
+            prefetch(&self.slots, self.slot(key(row.ids[place], row.ids[row.right as usize])));
+        }
+        if row.left != ALONE {
+            prefetch(&self.slots, self.slot(key(row.ids[row.left as usize], row.ids[place])));
+        }
+        true
+    }
+
+    /// Look up what was asked for.
+    #[inline(always)]
+    fn answer(&self, row: &mut Row) {
+        let place = row.place as usize;
+        if row.right != ALONE {
+            let (rank, merged) = self.find(row.ids[place], row.ids[row.right as usize]);
+            row.set_pair(place, rank, merged);
+            row.right = ALONE;
+        }
+        if row.left != ALONE {
+            let left = row.left as usize;
+            let (rank, merged) = self.find(row.ids[left], row.ids[place]);
+            row.set_pair(left, rank, merged);
+            row.left = ALONE;
         }
     }
 
@@ -198,18 +260,104 @@ impl LongRow {
     }
 }
 
-#[inline(always)]
-fn key(left: u32, right: u32) -> u64 {
-    u64::from(left) << ID_BITS | u64::from(right)
+/// Rows to be merged, one after the other.
+pub trait RowWork {
+    /// Put the next row there; false: there is none.
+    fn load(&mut self, row: &mut Row) -> bool;
+
+    /// Take a row that is merged. They come in any order.
+    fn done(&mut self, row: &Row);
+}
+
+const ALONE: u8 = u8::MAX;
+/// In place of the id that a pair leads to: its rank tells.
+const BY_RANK: u32 = u32::MAX;
+
+/// A row of at most `SHORT` symbols at work.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// Which row it is, for whoever loads it.
+    pub number: usize,
+    ids: [u32; SHORT],
+    /// The rank of each symbol and the next one, with the place below it: the minimum is the leftmost of lowest rank.
+    pairs: [u32; SHORT],
+    /// The id that each pair leads to.
+    merged: [u32; SHORT],
+    /// A bit for each symbol that is there.
+    alive: u32,
+    length: u8,
+    place: u8,
+    left: u8,
+    right: u8,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row {
+            number: 0,
+            ids: [0; SHORT],
+            pairs: [NO_PAIR; SHORT],
+            merged: [0; SHORT],
+            alive: 0,
+            length: 0,
+            place: 0,
+            left: ALONE,
+            right: ALONE,
+        }
+    }
+}
+
+impl Row {
+    /// Begin with these symbols, without any pair.
+    #[inline(always)]
+    pub fn begin(&mut self, number: usize, symbols: impl Iterator<Item = u32>) {
+        let mut length = 0;
+        for symbol in symbols.take(SHORT) {
+            self.ids[length] = symbol;
+            length += 1;
+        }
+        self.number = number;
+        self.length = length as u8;
+        self.alive = if length == SHORT { u32::MAX } else { (1 << length) - 1 };
+        self.pairs = [NO_PAIR; SHORT];
+        (self.left, self.right) = (ALONE, ALONE);
+    }
+
+    /// Say at which rank the symbol at a place and the next one merge.
+    #[inline(always)]
+    pub fn set_rank(&mut self, place: usize, rank: u32) {
+        self.set_pair(place, rank, BY_RANK);
+    }
+
+    #[inline(always)]
+    fn set_pair(&mut self, place: usize, rank: u32, merged: u32) {
+        self.pairs[place] = if rank == NO_RANK { NO_PAIR } else { rank << 5 | place as u32 };
+        self.merged[place] = merged;
+    }
+
+    /// The symbols that are left.
+    #[inline(always)]
+    pub fn append_to(&self, out: &mut Vec<u32>) {
+        let mut alive = self.alive;
+        while alive != 0 {
+            out.push(self.ids[alive.trailing_zeros() as usize]);
+            alive &= alive - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn lowest(&self) -> u32 {
+        match self.length {
+            0..=8 => minimum::<8>(&self.pairs),
+            9..=16 => minimum::<16>(&self.pairs),
+            _ => minimum::<SHORT>(&self.pairs),
+        }
+    }
 }
 
 #[inline(always)]
-fn packed(rank: u32, place: usize) -> u32 {
-    if rank == NO_RANK {
-        u32::MAX >> 1
-    } else {
-        rank << 5 | place as u32
-    }
+fn key(left: u32, right: u32) -> u64 {
+    u64::from(left) << ID_BITS | u64::from(right)
 }
 
 #[inline(always)]
@@ -253,13 +401,35 @@ mod tests {
                 let mut row = LongRow::default();
                 table.merge_long(&mut long_ids, &mut row);
                 let expected: Vec<u32> = (0..length).filter(|&i| row.is_first(i)).map(|i| long_ids[i]).collect();
-                let mut ranks = [NO_RANK; SHORT];
-                for place in 0..length - 1 {
-                    ranks[place] = table.rank(ids[place], ids[place + 1]);
-                }
+                let mut row = Row::default();
+                let load = |row: &mut Row, number| {
+                    row.begin(number, ids[..length].iter().copied());
+                    for place in 0..length - 1 {
+                        let (rank, merged) = table.find(ids[place], ids[place + 1]);
+                        row.set_pair(place, rank, merged);
+                    }
+                };
+                load(&mut row, 0);
+                table.merge_row(&mut row);
                 let mut found = vec![];
-                table.merge_short(&mut ids, &ranks, length, &mut found);
+                row.append_to(&mut found);
                 assert_eq!(found, expected);
+                struct Same<'a>(&'a dyn Fn(&mut Row, usize), usize, Vec<Vec<u32>>);
+                impl RowWork for Same<'_> {
+                    fn load(&mut self, row: &mut Row) -> bool {
+                        self.1 += 1;
+                        (self.0)(row, self.1);
+                        self.1 <= 20
+                    }
+                    fn done(&mut self, row: &Row) {
+                        let mut found = vec![];
+                        row.append_to(&mut found);
+                        self.2.push(found);
+                    }
+                }
+                let mut work = Same(&load, 0, vec![]);
+                table.merge_rows(&mut work);
+                assert_eq!(work.2, vec![expected; 20]);
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Where two tokens have one id, that id's token is the first of them in the file, as in the reference engine.
 
-use crate::hash::{hash_bytes, FastMap};
+use crate::hash::{hash_bytes, prefetch, FastMap};
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -12,9 +12,10 @@ pub struct Vocabulary {
     text: Vec<u8>,
     /// Start and end in `text`, and the id.
     entries: Vec<(u32, u32, u32)>,
-    /// Open addressing: entry numbers.
+    /// Open addressing: entry numbers, with a few bits of the hash above them.
     slots: Vec<u32>,
     shift: u32,
+    number_bits: u32,
     /// For each id, its entry.
     entry_of_id: Vec<u32>,
     /// The same for ids far beyond the number of entries.
@@ -31,6 +32,7 @@ impl Vocabulary {
             entries: Vec::with_capacity(count),
             slots: vec![NOWHERE; size],
             shift: 64 - size.trailing_zeros(),
+            number_bits: size.trailing_zeros().min(31),
             ..Vocabulary::default()
         };
         for (token, id) in tokens {
@@ -45,11 +47,12 @@ impl Vocabulary {
         self.text.extend_from_slice(token);
         self.entries.push((start, self.text.len() as u32, id));
         self.longest = self.longest.max(token.len());
-        let mut slot = (hash_bytes(token) >> self.shift) as usize;
+        let hash = hash_bytes(token);
+        let mut slot = (hash >> self.shift) as usize;
         while self.slots[slot] != NOWHERE {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
-        self.slots[slot] = number;
+        self.slots[slot] = self.tag(hash) << self.number_bits | number;
         if (id as usize) < 4 * count + 1024 {
             if self.entry_of_id.len() <= id as usize {
                 self.entry_of_id.resize(id as usize + 1, NOWHERE);
@@ -67,18 +70,39 @@ impl Vocabulary {
         if token.len() > self.longest {
             return None;
         }
-        let mut slot = (hash_bytes(token) >> self.shift) as usize;
+        self.id_hashed(token, hash_bytes(token))
+    }
+
+    /// What `id_hashed` wants, while the memory that it will look at is asked for.
+    pub fn hash(&self, token: &[u8]) -> u64 {
+        let hash = hash_bytes(token);
+        prefetch(&self.slots, (hash >> self.shift) as usize);
+        hash
+    }
+
+    /// The id of a token whose hash is known.
+    pub fn id_hashed(&self, token: &[u8], hash: u64) -> Option<u32> {
+        let tag = self.tag(hash);
+        let mut slot = (hash >> self.shift) as usize;
         loop {
-            let number = self.slots[slot];
-            if number == NOWHERE {
+            let found = self.slots[slot];
+            if found == NOWHERE {
                 return None;
             }
-            let (start, end, id) = self.entries[number as usize];
-            if &self.text[start as usize..end as usize] == token {
-                return Some(id);
+            if found >> self.number_bits == tag {
+                let (start, end, id) = self.entries[(found & ((1 << self.number_bits) - 1)) as usize];
+                if &self.text[start as usize..end as usize] == token {
+                    return Some(id);
+                }
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
+    }
+
+    /// The bits of a hash that a slot has room for, never all of them set.
+    fn tag(&self, hash: u64) -> u32 {
+        let bits = 31 - self.number_bits;
+        hash as u32 & ((1 << bits) - 1)
     }
 
     /// The token of an id.
