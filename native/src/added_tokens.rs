@@ -10,7 +10,7 @@ use aho_corasick::{Anchored, MatchKind};
 use crate::character_table::{set_named, CharacterSet};
 use crate::error::{Class, Error, Result};
 use crate::hash::FastMap;
-use crate::spec::AddedToken;
+use crate::spec::{AddedToken, AddedTokens};
 
 /// A match, in bytes of the text that was searched. See `AddedMatch` in the reference engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,6 @@ struct Entry {
     single_word: bool,
     lstrip: bool,
     rstrip: bool,
-    /// Another entry has the same pattern.
-    is_ambiguous: bool,
     /// With `encode_special_tokens`: it is found, and is ordinary text.
     is_skipped: bool,
 }
@@ -40,41 +38,33 @@ struct Entry {
 /// One pass: the entries that it looks for.
 #[derive(Default)]
 pub struct AddedTokenMatcher {
-    entries: Vec<Entry>,
+    /// For each pattern, its entries.
+    entries: Vec<Vec<Entry>>,
     search: Option<Search>,
 }
 
 impl AddedTokenMatcher {
-    /// Build a pass from (pattern, entry). The last of several with one pattern is the one.
+    /// Build a pass from (pattern, entry); no pattern is empty. Entries whose content is in `skipped` do not count.
     pub fn new<'a>(
         tokens: impl Iterator<Item = (String, &'a AddedToken)>,
-        encode_special_tokens: bool,
+        skipped: &FastMap<&str, ()>,
     ) -> Result<AddedTokenMatcher> {
         let mut numbers: FastMap<String, usize> = FastMap::default();
-        let (mut patterns, mut entries): (Vec<String>, Vec<Entry>) = (vec![], vec![]);
+        let (mut patterns, mut entries): (Vec<String>, Vec<Vec<Entry>>) = (vec![], vec![]);
         for (pattern, token) in tokens {
-            let mut entry = Entry {
+            let number = *numbers.entry(pattern).or_insert_with_key(|pattern| {
+                patterns.push(pattern.clone());
+                entries.push(vec![]);
+                patterns.len() - 1
+            });
+            entries[number].push(Entry {
                 token_id: token.id,
                 content: token.content.clone(),
                 single_word: token.single_word,
                 lstrip: token.lstrip,
                 rstrip: token.rstrip,
-                is_ambiguous: false,
-                is_skipped: encode_special_tokens && token.special,
-            };
-            match numbers.get(&pattern) {
-                Some(&number) => {
-                    entry.is_ambiguous = true;
-                    entries[number] = entry;
-                }
-                // What matches nothing is never found: an empty pattern has no first byte to be found by.
-                None if pattern.is_empty() => {}
-                None => {
-                    numbers.insert(pattern.clone(), entries.len());
-                    patterns.push(pattern);
-                    entries.push(entry);
-                }
-            }
+                is_skipped: skipped.contains_key(token.content.as_str()),
+            });
         }
         let search = if patterns.is_empty() { None } else { Some(Search::new(&patterns)?) };
         Ok(AddedTokenMatcher { entries, search })
@@ -93,45 +83,45 @@ impl AddedTokenMatcher {
     pub fn matches(&self, text: &str, found: &mut Vec<AddedMatch>) -> Result<()> {
         let Some(search) = &self.search else { return Ok(()) };
         let (mut position, mut consumed) = (0, 0);
-        while let Some((content_start, content_end, number)) = search.next(text.as_bytes(), position) {
-            position = content_end;
-            let entry = &self.entries[number];
-            if entry.is_ambiguous {
-                let pattern = &text[content_start..content_end];
+        while let Some((start, end, number)) = search.next(text.as_bytes(), position) {
+            position = end;
+            let entries = &self.entries[number];
+            let Some(entry) = entries.iter().find(|entry| entry.counts(text, start, end)) else { continue };
+            if entries.len() > 1 {
                 let message = format!(
                     "several added tokens are {} once normalized; which of them it is changes from run to run in tokenizers",
-                    quoted(pattern)
+                    quoted(&text[start..end])
                 );
                 let error = Error::encode(message).coded("ambiguous-added-token");
                 return Err(error.hinted("remove all but one of them from added_tokens"));
             }
-            if entry.is_skipped {
-                continue;
-            }
-            if entry.single_word && (is_word_before(text, content_start) || is_word_after(text, content_end)) {
-                continue;
-            }
-            let (mut start, mut end) = (content_start, content_end);
-            if entry.lstrip {
-                start = whitespace_before(text, content_start, consumed);
-            }
-            if entry.rstrip {
-                end = whitespace_after(text, content_end.max(consumed));
-            }
-            if start > end {
-                let message = format!(
-                    "the whitespace that the added token {} is made of was already consumed by the rstrip of the token \
-                     before it (tokenizers crashes here)",
-                    quoted(&entry.content)
-                );
-                let place = format!("character {}", text[..content_start].chars().count());
-                let error = Error::encode(message).at(place).coded("added-token-overlap");
-                return Err(error.hinted("an added token made of whitespace should not have lstrip beside one with rstrip"));
-            }
-            found.push(AddedMatch { token_id: entry.token_id, start, end, content_start, content_end });
-            consumed = end;
+            found.push(entry.widened(text, start, end, consumed)?);
+            consumed = found[found.len() - 1].end;
         }
         Ok(())
+    }
+}
+
+impl Entry {
+    fn counts(&self, text: &str, start: usize, end: usize) -> bool {
+        !self.is_skipped && !(self.single_word && (is_word_before(text, start) || is_word_after(text, end)))
+    }
+
+    /// Let a match absorb the whitespace around it, as far as the match before left it.
+    fn widened(&self, text: &str, content_start: usize, content_end: usize, consumed: usize) -> Result<AddedMatch> {
+        let start = if self.lstrip { whitespace_before(text, content_start, consumed) } else { content_start };
+        let end = if self.rstrip { whitespace_after(text, content_end.max(consumed)) } else { content_end };
+        if start > end {
+            let message = format!(
+                "the whitespace that the added token {} is made of was already consumed by the rstrip of the token \
+                 before it (tokenizers crashes here)",
+                quoted(&self.content)
+            );
+            let place = format!("character {}", text[..content_start].chars().count());
+            let error = Error::encode(message).at(place).coded("added-token-overlap");
+            return Err(error.hinted("an added token made of whitespace should not have lstrip beside one with rstrip"));
+        }
+        Ok(AddedMatch { token_id: self.token_id, start, end, content_start, content_end })
     }
 }
 
@@ -226,23 +216,46 @@ pub struct AddedVocabulary {
     pub raw_pass: AddedTokenMatcher,
     /// Over the normalized text between the matches of the first.
     pub normalized_pass: AddedTokenMatcher,
+    /// What a decoder sees of an added token, by id, where that is not its content.
+    pub forms: FastMap<u32, String>,
 }
 
 impl AddedVocabulary {
     /// Build both passes. `normalize` is the normalizer of the spec.
     pub fn new(
-        tokens: &[AddedToken],
+        tokens: &AddedTokens,
         encode_special_tokens: bool,
         normalize: impl Fn(&str) -> Result<String>,
     ) -> Result<AddedVocabulary> {
-        let raw = tokens.iter().filter(|token| !token.normalized).map(|token| (token.content.clone(), token));
-        let mut forms = vec![];
-        for token in tokens.iter().filter(|token| token.normalized) {
-            forms.push((normalize(&token.content)?, token));
+        let special = tokens.special_contents.iter().filter(|_| encode_special_tokens);
+        let skipped: FastMap<&str, ()> = special.map(|content| (content.as_str(), ())).collect();
+        let raw = tokens.in_force.iter().filter(|token| !token.normalized).map(|token| (token.content.clone(), token));
+        let mut forms: FastMap<u32, String> = FastMap::default();
+        for (id, content) in &tokens.normalized_contents {
+            let form = normalize(content)?;
+            if form != *content {
+                forms.insert(*id, form);
+            }
+        }
+        let mut normalized = vec![];
+        for token in tokens.in_force.iter().filter(|token| token.normalized) {
+            let form = forms.get(&token.id).unwrap_or(&token.content);
+            if form.is_empty() {
+                let message = format!(
+                    "the normalizer leaves nothing of the added token {}, and tokenizers then finds it everywhere, \
+                     crashes or does not end",
+                    quoted(&token.content)
+                );
+                let error = Error::new(Class::Unsupported, message).coded("added-token-normalized-away");
+                let place = format!("$.added_tokens[{}].content", token.place);
+                return Err(error.at(place).hinted("set \"normalized\": false"));
+            }
+            normalized.push((form.clone(), token));
         }
         Ok(AddedVocabulary {
-            raw_pass: AddedTokenMatcher::new(raw, encode_special_tokens)?,
-            normalized_pass: AddedTokenMatcher::new(forms.into_iter(), encode_special_tokens)?,
+            raw_pass: AddedTokenMatcher::new(raw, &skipped)?,
+            normalized_pass: AddedTokenMatcher::new(normalized.into_iter(), &skipped)?,
+            forms,
         })
     }
 }
@@ -347,6 +360,7 @@ mod tests {
     fn token(content: &str, flags: &str) -> AddedToken {
         AddedToken {
             id: content.len() as u32,
+            place: 0,
             content: content.to_owned(),
             single_word: flags.contains('w'),
             lstrip: flags.contains('l'),
@@ -357,7 +371,7 @@ mod tests {
     }
 
     fn spans(tokens: &[AddedToken], text: &str) -> Result<Vec<(usize, usize)>> {
-        let matcher = AddedTokenMatcher::new(tokens.iter().map(|t| (t.content.clone(), t)), false)?;
+        let matcher = AddedTokenMatcher::new(tokens.iter().map(|t| (t.content.clone(), t)), &FastMap::default())?;
         let mut found = vec![];
         matcher.matches(text, &mut found)?;
         Ok(found.iter().map(|m| (m.start, m.end)).collect())

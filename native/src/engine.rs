@@ -40,7 +40,7 @@ impl Engine {
         let spec = spec::read(message)?;
         let processor = Arc::new(PostProcessor::build(spec.post_processor.as_ref()));
         let stations = Arc::new(Stations::build(&spec)?);
-        let added = AddedStrings::build(&spec.added_tokens, |text| stations.normalized(text))?;
+        let added = AddedStrings::build(&spec.added_tokens, &stations.added.forms);
         let ending = |add_special_tokens| Ending::new(&processor, spec.truncation.as_ref(), add_special_tokens);
         Ok(Engine {
             endings: [false, true].map(ending),

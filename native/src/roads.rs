@@ -129,15 +129,13 @@ fn plan(stations: &Stations, mut parts: Vec<(String, &PreTokenizer)>) -> Result<
             if prefix_space && parts.len() > 1 {
                 return Ok(None);
             }
-            if pattern.is_none() {
-                parts.pop();
+            let last = parts.pop().filter(|_| pattern.is_some());
+            if parts.iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
+                return Ok(None);
             }
+            parts.extend(last);
         }
         _ => {}
-    }
-    let cuts = if input == Input::ByteAlphabet { parts.len().saturating_sub(1) } else { parts.len() };
-    if parts[..cuts].iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
-        return Ok(None);
     }
     match Cutter::build(&parts) {
         Ok(cutter) => Ok(Some((input, Cutting::Patterns { cutter, prefix_space }))),
@@ -182,7 +180,7 @@ fn spaces_road(
         _ => return Ok(None),
     }
     let Some(mark) = mark else { return Ok(None) };
-    let in_second_pass = spec.added_tokens.iter().any(|token| token.normalized);
+    let in_second_pass = spec.added_tokens.in_force.iter().any(|token| token.normalized);
     if in_second_pass && !normalizers.is_empty() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use crate::error::{Class, Error, Result};
 use crate::patterns::tree::{CodePointSet, Tree};
 
 /// What both sides must agree on; raised with every change of the message.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
 /// `TokenizerSpec`, with the facts that only one place may decide.
 #[derive(Debug, Deserialize)]
@@ -22,8 +22,8 @@ pub struct TokenizerSpec<'a> {
     /// The model.
     #[serde(borrow)]
     pub model: Model<'a>,
-    /// The added tokens in force with the ids that they really have, by id (`spec/added_token_ids.py`).
-    pub added_tokens: Vec<AddedToken>,
+    /// The added tokens with the ids that they really have (`spec/added_token_ids.py`).
+    pub added_tokens: AddedTokens,
     /// The normalizer.
     pub normalizer: Option<Normalizer>,
     /// The pre-tokenizer.
@@ -40,12 +40,24 @@ pub struct TokenizerSpec<'a> {
     pub encode_special_tokens: bool,
 }
 
-/// An added token with the id that it has.
+/// `AddedTokenTable`: the entries in force, by id, and what is remembered of those that are not.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct AddedTokens {
+    pub in_force: Vec<AddedToken>,
+    pub ids: Vec<(String, u32)>,
+    pub special_contents: Vec<String>,
+    pub normalized_contents: Vec<(u32, String)>,
+}
+
+/// An added token with the id that it has, and its place in the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct AddedToken {
     pub id: u32,
+    pub place: usize,
     pub content: String,
     pub single_word: bool,
     pub lstrip: bool,

@@ -1,9 +1,8 @@
 //! The strings of ids and the ids of strings: the model's vocabulary, and the added tokens over it.
 
-use crate::error::Result;
 use crate::hash::FastMap;
 use crate::models::ModelFacts;
-use crate::spec::AddedToken;
+use crate::spec::AddedTokens;
 use crate::token_table::TokenStrings;
 
 /// The added tokens by id and by content: see `AddedVocabulary` in `engine/reference/added_tokens.py`.
@@ -25,22 +24,20 @@ struct Named {
 }
 
 impl AddedStrings {
-    /// Build from the added tokens in force. `normalize` is the normalizer of the spec.
-    pub fn build(tokens: &[AddedToken], normalize: impl Fn(&str) -> Result<String>) -> Result<AddedStrings> {
+    /// Build from the added tokens, and the forms that decoders see of some.
+    pub fn build(tokens: &AddedTokens, forms: &FastMap<u32, String>) -> AddedStrings {
         let mut built = AddedStrings::default();
-        for token in tokens {
-            let form = if token.normalized { Some(normalize(&token.content)?) } else { None };
+        for token in &tokens.in_force {
+            let form = forms.get(&token.id).cloned();
             let named = Named { content: token.content.clone(), form, is_special: token.special };
             built.by_id.insert(token.id, named);
-            built.ids.insert(token.content.clone(), token.id);
-            if token.special {
-                built.special_contents.insert(token.content.clone(), ());
-            }
             if token.lstrip || token.rstrip {
                 built.stripping_ids.push(token.id);
             }
         }
-        Ok(built)
+        built.ids.extend(tokens.ids.iter().cloned());
+        built.special_contents.extend(tokens.special_contents.iter().map(|content| (content.clone(), ())));
+        built
     }
 
     /// The content of an added token.
@@ -113,12 +110,14 @@ mod tests {
     use super::*;
     use crate::models::bpe::Input;
     use crate::models::wordlevel::WordLevel;
+    use crate::spec::AddedToken;
 
     #[test]
     fn added_tokens_lie_over_the_vocabulary() {
         let model = WordLevel::build(&[("a", 0), ("b", 1)], "a", Input::Text);
         let token = |id, content: &str, normalized, special| AddedToken {
             id,
+            place: 0,
             content: content.into(),
             single_word: false,
             lstrip: special,
@@ -126,8 +125,13 @@ mod tests {
             normalized,
             special,
         };
-        let tokens = [token(1, "B", true, false), token(5, "<s>", false, true)];
-        let added = AddedStrings::build(&tokens, |text| Ok(text.to_lowercase() + "!")).expect("can be normalized");
+        let tokens = AddedTokens {
+            in_force: vec![token(1, "B", true, false), token(5, "<s>", false, true)],
+            ids: vec![("B".into(), 1), ("<s>".into(), 5)],
+            special_contents: vec!["<s>".into()],
+            normalized_contents: vec![(1, "B".into())],
+        };
+        let added = AddedStrings::build(&tokens, &[(1, "b!".to_owned())].into_iter().collect());
         let all = AllStrings::new(&model, &added, false);
         assert_eq!([0, 1, 5, 7].map(|id| all.string(id)), [Some("a"), Some("b!"), Some("<s>"), None]);
         assert_eq!(["a", "b", "B", "b!", "<s>"].map(|token| all.id(token)), [Some(0), Some(1), Some(1), None, Some(5)]);

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from tokbatch.spec import TokenizerSpec, regex_tree
-from tokbatch.spec.added_token_ids import added_token_ids
+from tokbatch.spec.added_token_ids import added_token_table
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.regex_syntax import parse
 
 # ByteLevel's own pattern; the same stands in engine/reference/pre_tokenizers.py.
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-WIRE_VERSION = 1  # the same number stands in native/src/spec.rs
+WIRE_VERSION = 2  # the same number stands in native/src/spec.rs
 
 
 def to_wire(spec: TokenizerSpec) -> bytes:
@@ -27,7 +27,7 @@ def to_wire(spec: TokenizerSpec) -> bytes:
     message = {
         "wire_version": WIRE_VERSION,
         "model": {type(spec.model).__name__: model},
-        "added_tokens": [{**msgspec.to_builtins(token), "id": token_id} for token_id, token in added_token_ids(spec)],
+        "added_tokens": _added_tokens(spec),
         "normalizer": _component(spec.normalizer, "$.normalizer"),
         "pre_tokenizer": _component(spec.pre_tokenizer, "$.pre_tokenizer"),
         "post_processor": _component(spec.post_processor, "$.post_processor"),
@@ -37,6 +37,21 @@ def to_wire(spec: TokenizerSpec) -> bytes:
         "encode_special_tokens": spec.encode_special_tokens,
     }
     return msgspec.msgpack.encode(message)
+
+
+def _added_tokens(spec: TokenizerSpec) -> dict[str, Any]:
+    """Write the table of added tokens; the entries in force have their place in the file, for errors."""
+    table = added_token_table(spec)
+    places = {id(entry): index for index, entry in enumerate(spec.added_tokens)}
+    return {
+        "in_force": [
+            {**msgspec.to_builtins(token), "id": token_id, "place": places[id(token)]}
+            for token_id, token in sorted(table.in_force.items())
+        ],
+        "ids": list(table.ids.items()),
+        "special_contents": sorted(table.special_contents),
+        "normalized_contents": table.normalized_contents,
+    }
 
 
 def _component(value: Any, where: str) -> Any:
