@@ -17,7 +17,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -34,7 +34,7 @@ from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.digest import digest
 from tokbatch.spec.read import load_spec, read_spec
 
-Texts = Sequence[str | None] | pa.Array | pa.ChunkedArray
+Texts: TypeAlias = Sequence[str | None] | pa.Array | pa.ChunkedArray
 _KEEP: Any = object()
 
 
