@@ -5,8 +5,6 @@ What each of them does to tokens stands in `engine/reference/decoders.py`.
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
 from tokbatch.spec.pattern import Pattern
@@ -79,4 +77,4 @@ class Sequence(msgspec.Struct, frozen=True, tag_field="type", tag="Sequence"):
     decoders: tuple[Decoder, ...]
 
 
-Decoder = Union[BPEDecoder, ByteLevel, WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, Sequence]
+Decoder = BPEDecoder | ByteLevel | WordPiece | Metaspace | CTC | Replace | Fuse | Strip | ByteFallback | Sequence

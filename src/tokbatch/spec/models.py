@@ -6,8 +6,6 @@ What each model does to a pretoken stands in `engine/reference/models/`.
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
 
@@ -49,4 +47,4 @@ class Unigram(msgspec.Struct, frozen=True, tag_field="type", tag="Unigram"):
     byte_fallback: bool = False
 
 
-Model = Union[BPE, WordPiece, WordLevel, Unigram]
+Model = BPE | WordPiece | WordLevel | Unigram

@@ -5,8 +5,6 @@ What each of them does to a text stands in `engine/reference/normalizers.py`.
 
 from __future__ import annotations
 
-from typing import Union
-
 import msgspec
 
 from tokbatch.spec.pattern import Pattern
@@ -85,19 +83,19 @@ class Sequence(msgspec.Struct, frozen=True, tag_field="type", tag="Sequence"):
     normalizers: tuple[Normalizer, ...]
 
 
-Normalizer = Union[
-    BertNormalizer,
-    Strip,
-    StripAccents,
-    NFC,
-    NFD,
-    NFKC,
-    NFKD,
-    Lowercase,
-    Nmt,
-    Precompiled,
-    Replace,
-    Prepend,
-    ByteLevel,
-    Sequence,
-]
+Normalizer = (
+    BertNormalizer
+    | Strip
+    | StripAccents
+    | NFC
+    | NFD
+    | NFKC
+    | NFKD
+    | Lowercase
+    | Nmt
+    | Precompiled
+    | Replace
+    | Prepend
+    | ByteLevel
+    | Sequence
+)

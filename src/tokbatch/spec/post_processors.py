@@ -5,7 +5,7 @@ What each of them does to an encoding stands in `engine/reference/post_processor
 
 from __future__ import annotations
 
-from typing import Literal, Union
+from typing import Literal
 
 import msgspec
 
@@ -48,7 +48,7 @@ class SpecialTokenPiece(msgspec.Struct, frozen=True, tag_field="kind", tag="Spec
     type_id: int
 
 
-TemplatePiece = Union[SequencePiece, SpecialTokenPiece]
+TemplatePiece = SequencePiece | SpecialTokenPiece
 
 
 class TemplateToken(msgspec.Struct, frozen=True):
@@ -73,4 +73,4 @@ class Sequence(msgspec.Struct, frozen=True, tag_field="type", tag="Sequence"):
     processors: tuple[PostProcessor, ...]
 
 
-PostProcessor = Union[BertProcessing, RobertaProcessing, ByteLevel, TemplateProcessing, Sequence]
+PostProcessor = BertProcessing | RobertaProcessing | ByteLevel | TemplateProcessing | Sequence

@@ -5,7 +5,7 @@ What each of them does to a text stands in `engine/reference/pre_tokenizers.py`.
 
 from __future__ import annotations
 
-from typing import Literal, Union
+from typing import Literal
 
 import msgspec
 
@@ -85,17 +85,17 @@ class Sequence(msgspec.Struct, frozen=True, tag_field="type", tag="Sequence"):
     pretokenizers: tuple[PreTokenizer, ...]
 
 
-PreTokenizer = Union[
-    BertPreTokenizer,
-    ByteLevel,
-    CharDelimiterSplit,
-    Metaspace,
-    Whitespace,
-    WhitespaceSplit,
-    Split,
-    Punctuation,
-    Digits,
-    UnicodeScripts,
-    FixedLength,
-    Sequence,
-]
+PreTokenizer = (
+    BertPreTokenizer
+    | ByteLevel
+    | CharDelimiterSplit
+    | Metaspace
+    | Whitespace
+    | WhitespaceSplit
+    | Split
+    | Punctuation
+    | Digits
+    | UnicodeScripts
+    | FixedLength
+    | Sequence
+)
