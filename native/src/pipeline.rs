@@ -1,6 +1,8 @@
 //! The column road: from a column of texts to a column of ids.
 //!
-//!     rows -> chunks -> pieces between added tokens -> [rewritten] -> pretokens -> cache and model -> template
+//! ```text
+//! rows -> chunks -> pieces between added tokens -> [rewritten] -> pretokens -> cache and model -> template
+//! ```
 //!
 //! Rows go through in chunks of some 32 KB, so that what one station writes is still near when the next one reads it. A
 //! chunk is a text and the places in it where something happens (`Event`): the text is the column's own wherever
@@ -181,9 +183,12 @@ where
         worker.pieces.clear();
         worker.happenings.clear();
         let mut is_rewritten = self.rewrites_always();
+        // One look at the whole is cheaper than one at each row; a row that is not UTF-8 makes for the latter.
+        let checked = simdutf8::basic::from_utf8(whole).ok();
         for row in first_row..end_row {
             let place = texts.offset(row) - base;
-            let outcome = texts.text(row).and_then(|text| {
+            let text = checked.and_then(|text| text.get(place..texts.offset(row + 1) - base));
+            let outcome = text.map_or_else(|| texts.text(row), Ok).and_then(|text| {
                 self.find_pieces(worker, text, place)?;
                 Ok(text)
             });
@@ -196,7 +201,7 @@ where
             }
             worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
         }
-        if is_rewritten || !self.stations.added.normalized_pass.is_empty() {
+        if is_rewritten || self.has_normalized_match(worker, whole) {
             let buffer = std::mem::take(&mut worker.buffer);
             let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
             self.encode_text(worker, &buffer, sink);
@@ -204,6 +209,18 @@ where
         } else {
             self.encode_text(worker, whole, sink);
         }
+    }
+
+    /// Whether the second pass finds anything in the pieces as they are.
+    fn has_normalized_match(&self, worker: &mut Worker<M::Scratch>, whole: &[u8]) -> bool {
+        let pass = &self.stations.added.normalized_pass;
+        !pass.is_empty()
+            && worker.pieces.iter().any(|&(start, end)| {
+                worker.inner_matches.clear();
+                // What is wrong here is found, and told, where the pieces are written.
+                let text = checked_text(&whole[start..end]);
+                pass.matches(text, &mut worker.inner_matches).is_err() || !worker.inner_matches.is_empty()
+            })
     }
 
     fn normalizer(&self) -> Option<&Normalizer> {
@@ -257,7 +274,7 @@ where
                 worker.happenings.push((buffer.len(), happening));
                 happenings.next();
             }
-            let text = std::str::from_utf8(&whole[start..end]).expect("pieces are cut from checked texts");
+            let text = checked_text(&whole[start..end]);
             let is_at_start = start == 0 || worker_is_document_start(&worker.happenings, buffer.len());
             if let Err(error) = self.write_piece(worker, text, is_at_start, &mut buffer) {
                 sink.failures.push((row, error.in_row(row)));
@@ -371,6 +388,11 @@ where
         encode_spans(&mut worker.cache, &self.model, &[], &[0], &worker.events, sink);
         worker.pieces = pieces;
     }
+}
+
+/// A piece of a text that was checked as a whole.
+fn checked_text(piece: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(piece).expect("pieces are cut from checked texts")
 }
 
 fn worker_is_document_start(happenings: &[(usize, Happening)], place: usize) -> bool {
