@@ -13,6 +13,7 @@ The job (`job/`) and the front ends use this class and nothing below it.
 
 from __future__ import annotations
 
+import operator
 import os
 import zlib
 from collections.abc import Sequence
@@ -23,18 +24,19 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokbatch.batch.arrow import as_array, id_array, id_column, string_array, text_column
+from tokbatch.batch.arrow import as_array, as_id_array, id_array, id_column, string_array, text_column
 from tokbatch.batch.round_trip import verification_array
 from tokbatch.batch.views import with_empty_ids, without_empty_texts
 from tokbatch.engine import build_engine
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Engine
-from tokbatch.errors import EncodeError, InputError
+from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.digest import digest
 from tokbatch.spec.read import load_spec, read_spec
 
 Texts: TypeAlias = Sequence[str | None] | pa.Array | pa.ChunkedArray
+IdLists: TypeAlias = Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray
 _KEEP: Any = object()
 
 
@@ -116,11 +118,13 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a token; None where there is none."""
+        if not isinstance(token, str):
+            raise InputError(f"a token is a str, not {type(token).__name__}")
         return self.engine.token_to_id(token)
 
     def id_to_token(self, token_id: int) -> str | None:
-        """Give the token of an id; None where there is none."""
-        return self.engine.id_to_token(token_id)
+        """Give the token of an id; None where there is none. Raises `DecodeError` for what is no id."""
+        return self.engine.id_to_token(_checked_ids([token_id])[0])
 
     def __repr__(self) -> str:
         model = type(self.spec.model).__name__
@@ -156,6 +160,8 @@ class Tokenizer:
         a dictionary of these. A null text gives a null list. More than 2**31 - 1 ids give a `LargeListArray`. Raises
         `EncodeError` with the row.
         """
+        if id_type not in ("int32", "uint16"):
+            raise ConfigError(f"{id_type!r} is no type of ids", where="id_type", hint='"int32" or "uint16"')
         given = text_column(as_array(texts))
         if given.nulls is None:
             return id_array(self.engine.encode_batch(given.texts, add_special_tokens), None, id_type)
@@ -178,25 +184,23 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Give the text of ids. Ids that no token has are passed over. Raises `DecodeError` for what is no id."""
-        return self.engine.decode(ids, skip_special_tokens)
+        return self.engine.decode(_checked_ids(ids), skip_special_tokens)
 
-    def decode_batch(self, ids: pa.ListArray | pa.ChunkedArray, skip_special_tokens: bool = True) -> pa.StringArray:
+    def decode_batch(self, ids: IdLists, skip_special_tokens: bool = True) -> pa.StringArray:
         """Give the texts of a column of ids; null for a null list."""
-        column = id_column(ids)
+        column = id_column(as_id_array(ids))
         return string_array(self.engine.decode_batch(column.ids, skip_special_tokens), column.nulls)
 
     # -- verify -------------------------------------------------------------------------------------------------------
 
-    def verify_batch(
-        self, texts: Texts, ids: pa.ListArray | pa.ChunkedArray, add_special_tokens: bool = True
-    ) -> pa.StructArray:
+    def verify_batch(self, texts: Texts, ids: IdLists, add_special_tokens: bool = True) -> pa.StructArray:
         """Hold a column of ids against the texts they were made from.
 
         Gives a struct array: `verdict` ("exact", "stripped", "normalized" or "lossy"), `lstrip_chars` and
         `rstrip_chars` (whitespace characters that added tokens absorbed), `unk_tokens`; null for a null text.
         `add_special_tokens` says how the ids were made. Raises `InputError` where the columns do not fit.
         """
-        column, given = text_column(as_array(texts)), id_column(ids)
+        column, given = text_column(as_array(texts)), id_column(as_id_array(ids))
         if column.texts.rows != given.ids.rows:
             raise InputError(f"{column.texts.rows} texts, but {given.ids.rows} lists of ids")
         return verification_array(self.engine.verify_batch(column.texts, given.ids, add_special_tokens), column.nulls)
@@ -207,6 +211,18 @@ def _unpickle(pickled_spec: bytes, engine: str) -> Tokenizer:
     tokenizer = Tokenizer(spec, engine)
     tokenizer.__dict__["_pickled_spec"] = pickled_spec
     return tokenizer
+
+
+def _checked_ids(ids: Any) -> list[int]:
+    """Give ids as a list of int, whatever kind of integers they are."""
+    try:
+        checked = [operator.index(token_id) for token_id in ids]
+    except TypeError as error:
+        raise DecodeError(f"ids are whole numbers in a list: {error}") from None
+    for token_id in checked:
+        if not 0 <= token_id < 1 << 32:
+            raise DecodeError(f"{token_id} is no token id", hint="ids are whole numbers from 0 to 4294967295")
+    return checked
 
 
 def _refuse_surrogates(text: str) -> None:

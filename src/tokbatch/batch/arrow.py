@@ -143,6 +143,16 @@ def id_array(
     return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, type=list_type, mask=nulls)
 
 
+def as_id_array(ids: Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Give a list of lists of int (and None) as an Arrow array; an Arrow array stays what it is."""
+    if isinstance(ids, (pa.Array, pa.ChunkedArray)):
+        return ids
+    try:
+        return pa.array(ids, pa.large_list(pa.int64()))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+        raise InputError(f"a list of lists of ids expected: {error}") from None
+
+
 def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
     """Give lists of ids as the engine's column, and which rows have none.
 

@@ -1,0 +1,244 @@
+"""The public Tokenizer: every way in gives the same ids, and nothing but our own exceptions comes out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tokbatch as tb
+from tokbatch import sample
+from tokbatch.spec import Truncation
+
+TEXTS = ["a <mask> b", "", None, "Hello  world\n", "naïve café 𝔘𝔫𝔦"]
+
+
+@pytest.fixture(scope="module")
+def tok(engine: str) -> tb.Tokenizer:
+    return tb.Tokenizer.from_file(sample.tokenizer_path(), engine=engine)
+
+
+@pytest.fixture(scope="module")
+def expected(tok: tb.Tokenizer) -> list[list[int] | None]:
+    return [None if text is None else tok.encode(text).ids for text in TEXTS]
+
+
+def test_the_engine_is_the_one_that_was_asked_for(tok, engine):
+    assert tok.engine_name == engine
+    assert engine in repr(tok)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        TEXTS,
+        pa.array(TEXTS),
+        pa.array(TEXTS, pa.large_string()),
+        pa.array(TEXTS, pa.string_view()),
+        pa.array(TEXTS).dictionary_encode(),
+        pa.array(["before", *TEXTS, "after"]).slice(1, len(TEXTS)),
+        pa.chunked_array([pa.array(TEXTS[:2]), pa.array([], pa.string()), pa.array(TEXTS[2:])]),
+    ],
+    ids=["list", "string", "large_string", "string_view", "dictionary", "slice", "chunks"],
+)
+def test_every_kind_of_column_gives_the_same_ids(tok, expected, column):
+    ids = tok.encode_batch(column)
+
+    ids.validate(full=True)
+    assert ids.type == pa.list_(pa.int32())
+    assert ids.to_pylist() == expected
+    assert tok.count_batch(column).to_pylist() == [None if row is None else len(row) for row in expected]
+
+
+def test_a_null_costs_no_ids(tok):
+    assert len(tok.encode_batch([None, None]).values) == 0
+
+
+def test_no_rows_give_no_rows(tok):
+    assert tok.encode_batch([]).to_pylist() == []
+    assert tok.count_batch(pa.array([], pa.string())).to_pylist() == []
+    assert tok.decode_batch(pa.array([], pa.list_(pa.int32()))).to_pylist() == []
+
+
+def test_ids_as_uint16(tok, expected):
+    ids = tok.encode_batch(TEXTS, id_type="uint16")
+
+    assert ids.type == pa.list_(pa.uint16())
+    assert ids.to_pylist() == expected
+
+
+def test_an_id_that_does_not_fit_is_an_error(engine):
+    value = {
+        "model": {"type": "WordLevel", "vocab": {"a": 70000, "[UNK]": 0}, "unk_token": "[UNK]"},
+        "added_tokens": [],
+    }
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine=engine)
+
+    assert tok.encode_batch(["a"]).to_pylist() == [[70000]]
+    with pytest.raises(tb.EncodeError, match="uint16"):
+        tok.encode_batch(["a"], id_type="uint16")
+
+
+def test_decode_batch_is_decode(tok, expected):
+    ids = pa.array(expected, pa.list_(pa.int32()))
+    for skip in (True, False):
+        assert tok.decode_batch(ids, skip_special_tokens=skip).to_pylist() == [
+            None if row is None else tok.decode(row, skip_special_tokens=skip) for row in expected
+        ]
+
+
+@pytest.mark.parametrize("add_special_tokens", [True, False])
+def test_verify_batch_says_what_was_lost(tok, add_special_tokens):
+    ids = tok.encode_batch(TEXTS, add_special_tokens)
+
+    found = tok.verify_batch(TEXTS, ids, add_special_tokens).to_pylist()
+
+    assert found[0] == {"verdict": "stripped", "lstrip_chars": 1, "rstrip_chars": 0, "unk_tokens": 0}
+    assert found[2] is None
+    assert [row["verdict"] for row in found if row][1:] == ["exact", "exact", "exact"]
+
+
+def test_verify_batch_notices_ids_of_another_text(tok):
+    ids = tok.encode_batch(["some text"])
+
+    assert tok.verify_batch(["some test"], ids).to_pylist()[0]["verdict"] == "lossy"
+    assert tok.verify_batch(["some text"], ids, add_special_tokens=False).to_pylist()[0]["verdict"] == "lossy"
+    with pytest.raises(tb.InputError, match="2 texts, but 1"):
+        tok.verify_batch(["some text", "more"], ids)
+
+
+def test_the_row_of_an_error_counts_the_nulls(engine):
+    value = {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"}, "added_tokens": []}
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine=engine)
+
+    with pytest.raises(tb.EncodeError) as caught:
+        tok.encode_batch([None, "a", None, "b"])
+
+    assert caught.value.row == 3
+    assert "row 3" in str(caught.value)
+
+
+def test_it_pickles_small_and_to_the_same_bytes(tok):
+    pickled = pickle.dumps(tok)
+    loaded = pickle.loads(pickled)
+
+    assert loaded.encode("a <mask> b") == tok.encode("a <mask> b")
+    assert (loaded.digest, loaded.engine_name) == (tok.digest, tok.engine_name)
+    assert pickle.dumps(loaded) == pickled
+    assert len(pickled) < sample.tokenizer_path().stat().st_size / 2
+
+
+def test_another_process_pickles_to_the_same_bytes(engine):
+    code = (
+        "import pickle, hashlib, sys, tokbatch as tb\n"
+        "tok = tb.Tokenizer.from_file(sys.argv[1], engine=sys.argv[2])\n"
+        "print(hashlib.sha256(pickle.dumps(tok)).hexdigest(), tok.digest)"
+    )
+    command = [sys.executable, "-c", code, str(sample.tokenizer_path()), engine]
+    runs = {
+        subprocess.run(command, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True).stdout
+        for seed in ("1", "2")
+    }
+
+    assert len(runs) == 1
+
+
+def test_the_digest_knows_the_content_and_not_the_spelling(tok, engine):
+    value = json.loads(sample.tokenizer_path().read_text(encoding="utf-8"))
+    assert tb.Tokenizer.from_json(json.dumps(value, indent=3), engine=engine).digest == tok.digest
+
+    value["added_tokens"][-1]["lstrip"] = False
+    assert tb.Tokenizer.from_json(json.dumps(value), engine=engine).digest != tok.digest
+
+
+def test_packed_files_and_folders(tok, engine, tmp_path):
+    data = sample.tokenizer_path().read_bytes()
+    (tmp_path / "tokenizer.json.gz").write_bytes(gzip.compress(data))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "tokenizer.json").write_bytes(data)
+
+    for path in (tmp_path / "tokenizer.json.gz", tmp_path / "folder"):
+        assert tb.Tokenizer.from_file(path, engine=engine).digest == tok.digest
+    assert tb.Tokenizer.from_pretrained(str(tmp_path / "folder"), engine=engine).digest == tok.digest
+
+
+def test_options_can_be_changed(tok):
+    short = tok.with_options(truncation=Truncation(max_length=3))
+
+    assert len(short.encode_batch(["one two three four five"]).to_pylist()[0]) == 3
+    assert tok.with_options() is tok
+    assert short.with_options(truncation=None).digest == tok.digest
+
+
+def test_special_tokens_as_ordinary_text(engine):
+    plain = tb.Tokenizer.from_file(sample.tokenizer_path(), engine=engine, encode_special_tokens=True)
+
+    assert plain.token_to_id("<mask>") not in plain.encode("a <mask> b").ids
+    assert plain.decode(plain.encode("a <mask> b").ids) == "a <mask> b"
+
+
+def test_threads_may_share_it(tok, expected):
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: tok.encode_batch(TEXTS).to_pylist(), range(24)))
+
+    assert results == [expected] * 24
+
+
+def test_tokens_and_ids(tok):
+    mask = tok.token_to_id("<mask>")
+
+    assert tok.id_to_token(mask) == "<mask>"
+    assert tok.token_to_id("no such token") is None
+    assert tok.id_to_token(10**6) is None
+    assert tok.vocab_size == 2000
+
+
+@pytest.mark.parametrize(
+    ("misuse", "error"),
+    [
+        (lambda t: t.encode(None), tb.EncodeError),
+        (lambda t: t.encode("a", pair=3), tb.EncodeError),
+        (lambda t: t.encode("\ud800"), tb.EncodeError),
+        (lambda t: t.encode_batch(["a", "\ud800"]), tb.EncodeError),
+        (lambda t: t.encode_batch("a text"), tb.InputError),
+        (lambda t: t.encode_batch(pa.array([1, 2])), tb.InputError),
+        (lambda t: t.encode_batch([1, 2]), tb.InputError),
+        (lambda t: t.decode([-1]), tb.DecodeError),
+        (lambda t: t.decode([2**40]), tb.DecodeError),
+        (lambda t: t.decode(["a"]), tb.DecodeError),
+        (lambda t: t.decode(7), tb.DecodeError),
+        (lambda t: t.decode_batch(pa.array([[-1]])), tb.DecodeError),
+        (lambda t: t.decode_batch(pa.array(["a"])), tb.InputError),
+        (lambda t: t.decode_batch([[1, 2], "x"]), tb.InputError),
+        (lambda t: t.encode_batch(["a"], id_type="float"), tb.ConfigError),
+        (lambda t: t.token_to_id(3), tb.InputError),
+        (lambda t: t.id_to_token("x"), tb.DecodeError),
+        (lambda t: t.id_to_token(-1), tb.DecodeError),
+    ],
+)
+def test_misuse_is_told_and_nothing_else_escapes(tok, misuse: Any, error: type[Exception]):
+    with pytest.raises(error) as caught:
+        misuse(tok)
+
+    assert str(caught.value)
+
+
+def test_where_it_cannot_come_from(tmp_path):
+    with pytest.raises(tb.TokbatchError, match=r"nowhere\.json"):
+        tb.Tokenizer.from_file(tmp_path / "nowhere.json")
+    with pytest.raises(tb.SpecError):
+        tb.Tokenizer.from_json("no JSON")
+    with pytest.raises(tb.ConfigError, match="'fast' is no engine"):
+        tb.Tokenizer.from_file(sample.tokenizer_path(), engine="fast")
+
+
+def test_lists_of_ids_may_be_python_lists(tok, expected):
+    assert tok.decode_batch(expected).to_pylist() == tok.decode_batch(pa.array(expected)).to_pylist()
+    assert tok.verify_batch(TEXTS, expected).to_pylist()[0]["verdict"] == "stripped"
