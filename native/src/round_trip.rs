@@ -164,8 +164,8 @@ impl Verifier<'_> {
                 None => Verdict::Lossy,
                 Some(body) => self.verdict(texts, row, text, body, &mut room)?,
             };
-            let unk_id = self.unk_id.unwrap_or(u32::MAX);
-            result.unk_tokens.push(looked_at.iter().map(|&id| i64::from(id == unk_id)).sum());
+            let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
+            result.unk_tokens.push(unk_tokens);
             self.find_absorbed(text, looked_at, &mut room);
             room.body = own_body;
             result.verdicts.push(verdict as i8);
@@ -289,6 +289,10 @@ impl Verifier<'_> {
             absorbed.clear();
         }
     }
+}
+
+fn count_of(ids: &[u32], wanted: u32) -> i64 {
+    ids.chunks(1 << 16).map(|chunk| i64::from(chunk.iter().map(|&id| u32::from(id == wanted)).sum::<u32>())).sum()
 }
 
 impl Verification {

@@ -16,27 +16,41 @@ const LONG: u8 = 253;
 const BYTE: u8 = 254;
 const ABSENT: u8 = 255;
 
-/// What a token contributes.
+/// What a token contributes: 15 bytes, the first one lowest, and a tag on top.
+///
+/// Two words, and not an array: so they stay in registers.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-struct Slot {
-    bytes: [u8; SHORT],
-    /// The number of bytes; or `LONG`: the bytes are the start and length of a text in the arena; `BYTE`: one byte of a
-    /// run; `ABSENT`: no token has this id, or it is passed over.
-    tag: u8,
-}
+struct Slot(u64, u64);
+
+const NO_SLOT: Slot = Slot(0, (ABSENT as u64) << 56);
 
 impl Slot {
-    /// All 16 bytes, the tag last.
+    fn new(bytes: &[u8], tag: u8) -> Slot {
+        let mut all = [0; SHORT + 1];
+        all[..bytes.len()].copy_from_slice(bytes);
+        all[SHORT] = tag;
+        let word = u128::from_le_bytes(all);
+        Slot(word as u64, (word >> 64) as u64)
+    }
+
+    /// The number of bytes; or `LONG`: the bytes are the start and length of a text in the arena; `BYTE`: one byte of a
+    /// run; `ABSENT`: no token has this id, or it is passed over.
     #[inline(always)]
-    fn word(&self) -> u128 {
-        let mut bytes = [self.tag; 16];
-        bytes[..SHORT].copy_from_slice(&self.bytes);
-        u128::from_le_bytes(bytes)
+    fn tag(self) -> u8 {
+        (self.1 >> 56) as u8
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> [u8; SHORT + 1] {
+        (u128::from(self.0) | u128::from(self.1) << 64).to_le_bytes()
+    }
+
+    #[inline(always)]
+    fn first_byte(self) -> u8 {
+        self.0 as u8
     }
 }
-
-const NO_SLOT: Slot = Slot { bytes: [0; SHORT], tag: ABSENT };
 
 /// What comes after the steps that work on each token by itself.
 enum Tail {
@@ -139,11 +153,7 @@ impl TokenTable {
             // A token that cannot be decoded by itself is for the general road, and so is all the rest.
             let byte = table.write_token(decoder, token, Place { is_first: false, is_last: false }, &mut bytes).ok()?;
             let slot = match byte.filter(|_| has_byte_runs) {
-                Some(byte) => {
-                    let mut slot = Slot { tag: BYTE, ..NO_SLOT };
-                    slot.bytes[0] = byte;
-                    slot
-                }
+                Some(byte) => Slot::new(&[byte], BYTE),
                 None => table.slot_of(&bytes)?,
             };
             if (id as usize) < 4 * ids.len() + 1024 {
@@ -160,16 +170,12 @@ impl TokenTable {
     }
 
     fn slot_of(&mut self, bytes: &[u8]) -> Option<Slot> {
-        let mut slot = Slot { tag: bytes.len() as u8, ..NO_SLOT };
         if bytes.len() <= SHORT {
-            slot.bytes[..bytes.len()].copy_from_slice(bytes);
-        } else {
-            slot.tag = LONG;
-            slot.bytes[..4].copy_from_slice(&u32::try_from(self.arena.len()).ok()?.to_le_bytes());
-            slot.bytes[4..8].copy_from_slice(&u32::try_from(bytes.len()).ok()?.to_le_bytes());
-            self.arena.extend_from_slice(bytes);
+            return Some(Slot::new(bytes, bytes.len() as u8));
         }
-        Some(slot)
+        let place = [u32::try_from(self.arena.len()).ok()?, u32::try_from(bytes.len()).ok()?];
+        self.arena.extend_from_slice(bytes);
+        Some(Slot(u64::from(place[0]) | u64::from(place[1]) << 32, u64::from(LONG) << 56))
     }
 
     /// Append what a token contributes in a place; gives the byte, where it is a byte token now.
@@ -209,8 +215,8 @@ impl TokenTable {
     }
 
     fn long(&self, slot: Slot) -> &[u8] {
-        let number = |at: usize| u32::from_le_bytes(slot.bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
-        &self.arena[number(0)..number(0) + number(4)]
+        let (start, length) = (slot.0 as u32 as usize, (slot.0 >> 32) as usize);
+        &self.arena[start..start + length]
     }
 
     /// The first and the last token, where they have to be written by themselves, and what lies between.
@@ -218,7 +224,7 @@ impl TokenTable {
         if !self.depends_on.is_first && !self.depends_on.is_last {
             return (None, ids, None);
         }
-        let is_token = |id: &u32| self.slot(*id).tag != ABSENT;
+        let is_token = |id: &u32| self.slot(*id).tag() != ABSENT;
         let Some(first) = ids.iter().position(is_token) else { return (None, &[], None) };
         let last = ids.iter().rposition(is_token).unwrap_or(first);
         let last_id = (last > first && self.depends_on.is_last).then(|| ids[last]);
@@ -235,8 +241,8 @@ impl TokenTable {
         run: &mut Vec<u8>,
     ) -> Result<()> {
         let Some(token) = tokens.string(id) else { return Ok(()) };
-        if self.slot(id).tag == BYTE {
-            run.push(self.slot(id).bytes[0]);
+        if self.slot(id).tag() == BYTE {
+            run.push(self.slot(id).first_byte());
             return Ok(());
         }
         end_run(run, text);
@@ -254,7 +260,7 @@ impl TokenTable {
         let (first, middle, last) = self.ends(ids);
         let mut run_of_bytes = vec![];
         if let Some(id) = first {
-            let place = Place { is_first: true, is_last: last.is_none() && middle.iter().all(|&id| self.slot(id).tag == ABSENT) };
+            let place = Place { is_first: true, is_last: last.is_none() && middle.iter().all(|&id| self.slot(id).tag() == ABSENT) };
             self.write_end(decoder, (id, place), tokens, text, &mut run_of_bytes)?;
         }
         self.write_middle(middle, text, &mut run_of_bytes);
@@ -290,27 +296,38 @@ impl TokenTable {
     }
 
     fn write_middle(&self, ids: &[u32], text: &mut Vec<u8>, run_of_bytes: &mut Vec<u8>) {
-        for chunk in ids.chunks(1024) {
-            text.reserve(chunk.len() * 16);
+        // `text` is longer than what is written of it, so that a slot can be copied whole.
+        let mut length = text.len();
+        for chunk in ids.chunks(256) {
+            let room = chunk.len() * (SHORT + 1);
+            text.resize(text.len().max(length + room), 0);
             for &id in chunk {
                 let slot = self.slot(id);
-                if slot.tag <= SHORT as u8 {
-                    if !run_of_bytes.is_empty() {
-                        end_run(run_of_bytes, text);
-                    }
-                    text.extend_from_slice(&slot.bytes[..slot.tag as usize]);
+                let tag = slot.tag();
+                if tag <= SHORT as u8 && run_of_bytes.is_empty() {
+                    text[length..length + SHORT + 1].copy_from_slice(&slot.bytes());
+                    length += tag as usize;
                     continue;
                 }
-                match slot.tag {
-                    ABSENT => {}
-                    BYTE => run_of_bytes.push(slot.bytes[0]),
-                    _ => {
-                        end_run(run_of_bytes, text);
-                        text.extend_from_slice(self.long(slot));
+                match tag {
+                    ABSENT => continue,
+                    BYTE => {
+                        run_of_bytes.push(slot.first_byte());
+                        continue;
                     }
+                    _ => {}
                 }
+                text.truncate(length);
+                end_run(run_of_bytes, text);
+                match tag {
+                    LONG => text.extend_from_slice(self.long(slot)),
+                    _ => text.extend_from_slice(&slot.bytes()[..tag as usize]),
+                }
+                length = text.len();
+                text.resize(length + room, 0);
             }
         }
+        text.truncate(length);
     }
 
     fn agrees(
@@ -339,7 +356,7 @@ impl TokenTable {
         };
         let mut at = start;
         if let Some(id) = first {
-            let is_last = last.is_none() && middle.iter().all(|&id| self.slot(id).tag == ABSENT);
+            let is_last = last.is_none() && middle.iter().all(|&id| self.slot(id).tag() == ABSENT);
             match written(id, Place { is_first: true, is_last }) {
                 Some(bytes) if data[at..end].starts_with(&bytes) => at += bytes.len(),
                 _ => return false,
@@ -360,25 +377,28 @@ impl TokenTable {
     fn middle_end(&self, ids: &[u32], data: &[u8], mut at: usize) -> Option<usize> {
         for &id in ids {
             let slot = self.slot(id);
-            if slot.tag <= SHORT as u8 {
-                let length = slot.tag as usize;
-                match data.get(at..at + 16) {
+            let length = slot.tag() as usize;
+            if length <= SHORT {
+                match data.get(at..at + SHORT + 1) {
                     Some(there) => {
-                        let there = u128::from_le_bytes(there.try_into().expect("16 bytes"));
-                        if (there ^ slot.word()) & MASKS[length] != 0 {
+                        let (low, high) = there.split_at(8);
+                        let low = u64::from_le_bytes(low.try_into().expect("8 bytes"));
+                        let high = u64::from_le_bytes(high.try_into().expect("8 bytes"));
+                        let mask = MASKS[length];
+                        if (low ^ slot.0) & mask.0 | (high ^ slot.1) & mask.1 != 0 {
                             return None;
                         }
                     }
-                    None if data.get(at..at + length) == Some(&slot.bytes[..length]) => {}
+                    None if data.get(at..at + length) == Some(&slot.bytes()[..length]) => {}
                     None => return None,
                 }
                 at += length;
                 continue;
             }
-            match slot.tag {
+            match slot.tag() {
                 ABSENT => {}
                 BYTE => {
-                    if data.get(at) != Some(&slot.bytes[0]) {
+                    if data.get(at) != Some(&slot.first_byte()) {
                         return None;
                     }
                     at += 1;
@@ -397,11 +417,12 @@ impl TokenTable {
 }
 
 /// The bytes of a slot that count, by their number.
-const MASKS: [u128; 16] = {
-    let mut masks = [0; 16];
+const MASKS: [(u64, u64); SHORT + 1] = {
+    let mut masks = [(0, 0); SHORT + 1];
     let mut length = 1;
-    while length < 16 {
-        masks[length] = (1u128 << (8 * length)) - 1;
+    while length <= SHORT {
+        let mask = (1u128 << (8 * length)) - 1;
+        masks[length] = (mask as u64, (mask >> 64) as u64);
         length += 1;
     }
     masks
