@@ -16,7 +16,7 @@ use crate::models::wordpiece::WordPiece;
 use crate::models::{PretokenModel, TokenModel};
 use crate::pipeline::{ColumnRoad, Cutting, Road};
 use crate::spaces::{Before, SpaceCutter};
-use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
+use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, PrependScheme, TokenizerSpec};
 use crate::stations::Stations;
 
 /// The roads of a spec.
@@ -84,6 +84,16 @@ impl<M: PretokenModel> PretokenModel for Arc<M> {
     fn encode(&self, pretoken: &[u8], scratch: &mut M::Scratch, ids: &mut Vec<u32>) -> Result<()> {
         M::encode(self, pretoken, scratch, ids)
     }
+
+    fn encode_many(
+        &self,
+        pretokens: &[&[u8]],
+        scratch: &mut M::Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        M::encode_many(self, pretokens, scratch, ids, places);
+    }
 }
 
 fn flat_normalizers<'a>(normalizer: Option<&'a Normalizer>, flat: &mut Vec<&'a Normalizer>) {
@@ -111,13 +121,21 @@ fn plan(stations: &Stations, mut parts: Vec<(String, &PreTokenizer)>) -> Result<
     if stations.need_places() {
         return Ok(None);
     }
+    let (last, rest) = match parts.split_last() {
+        Some((last, rest)) => (Some(last.1), rest),
+        None => (None, &[][..]),
+    };
+    if rest.iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
+        // What comes after it sees the byte alphabet.
+        return Ok(None);
+    }
     let mut input = Input::Text;
     let mut prefix_space = false;
-    match parts.last().map(|part| part.1) {
+    match last {
         Some(&PreTokenizer::Metaspace { replacement, prepend_scheme, split: true }) if replacement != ' ' => {
-            let splits_words = match &parts[..parts.len() - 1] {
+            let splits_words = match rest {
                 [] => false,
-                [(_, PreTokenizer::WhitespaceSplit {})] if prepend_scheme == spec::PrependScheme::Always => true,
+                [(_, PreTokenizer::WhitespaceSplit {})] if prepend_scheme == PrependScheme::Always => true,
                 _ => return Ok(None),
             };
             let marks = Marks::new(replacement, prepend_scheme, splits_words);
@@ -126,14 +144,12 @@ fn plan(stations: &Stations, mut parts: Vec<(String, &PreTokenizer)>) -> Result<
         Some(PreTokenizer::ByteLevel { add_prefix_space, pattern, .. }) => {
             input = Input::ByteAlphabet;
             prefix_space = *add_prefix_space;
-            if prefix_space && parts.len() > 1 {
+            if prefix_space && !rest.is_empty() {
                 return Ok(None);
             }
-            let last = parts.pop().filter(|_| pattern.is_some());
-            if parts.iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
-                return Ok(None);
+            if pattern.is_none() {
+                parts.pop();
             }
-            parts.extend(last);
         }
         _ => {}
     }
