@@ -12,6 +12,7 @@ in its `tokenizer/normalizer.rs`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from tokbatch.engine.reference.aligned_text import AlignedText
@@ -69,8 +70,12 @@ class PretokenOffsets:
     def __init__(self, document: DocumentOffsets, piece: AlignedText):
         self._document = document
         self._piece = piece
-        self._characters = None if piece.text.isascii() else _character_of_byte(piece.text)
-        self._length = len(piece.text) if self._characters is None else len(self._characters)
+        self._is_ascii = piece.text.isascii()
+        self._length = len(piece.text) if self._is_ascii else len(piece.text.encode())
+
+    @cached_property
+    def _characters(self) -> Sequence[int]:
+        return range(self._length) if self._is_ascii else _character_of_byte(self._piece.text)
 
     def of_token(self, start: int, end: int) -> tuple[int, int]:
         """Turn a token's offsets in bytes of the pretoken into characters of the document."""
@@ -78,9 +83,10 @@ class PretokenOffsets:
             return self._document.unaligned(self._piece, start)
         if start > end or end > self._length:
             return self._document.from_bytes(start, end)
-        first, last = start, end - 1
-        if self._characters is not None:
-            first, last = self._characters[first], self._characters[last]
+        if end - start == self._length:
+            first, last = 0, -1
+        else:
+            first, last = self._characters[start], self._characters[end - 1]
         return self._document.checked(self._piece.starts[first], self._piece.ends[last])
 
 
