@@ -9,12 +9,15 @@ from types import ModuleType
 
 import pytest
 
+from tokbatch.engine import native
+
 TESTS = pathlib.Path(__file__).resolve().parent
 # So that tests can say `from oracles import oracle` and `import strategies` in pytest's importlib mode too.
 sys.path.insert(0, str(TESTS))
 
-# The engines that are installed. Every test of what an engine does takes the `engine` fixture and runs once for each.
-ENGINES = ["reference"]
+# The engines that are installed. Every test of what an engine does takes the `engine` fixture and runs once for each;
+# `test_engine_fixture.py` sees to it that the native one is not missing where it could be there.
+ENGINES = ["reference"] if native.why_unavailable() else ["reference", "native"]
 
 
 @pytest.fixture(params=ENGINES, scope="session")

@@ -13,6 +13,8 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+import tokbatch as tb
+from tokbatch.engine import native
 from tokbatch.engine.reference.aligned_text import AlignedText
 from tokbatch.engine.reference.normalizers import Normalizer, build_normalizer
 from tokbatch.engine.reference.offsets import DocumentOffsets
@@ -59,6 +61,33 @@ def oracle_pieces(oracle: ModuleType, file: str, text: str) -> list[Piece] | str
         if not error.panicked:
             raise
         return FAILED
+    return _pieces_of(encoding)
+
+
+@functools.lru_cache(maxsize=64)
+def native_tokenizer(file: str) -> tb.Tokenizer:
+    """Build the native engine for a file."""
+    return tb.Tokenizer.from_json(file, engine="native")
+
+
+def native_pieces(file: str, text: str) -> list[Piece] | str:
+    """Give the native engine's pieces, read from its encoding as from the oracle's."""
+    try:
+        return _pieces_of(native_tokenizer(file).encode(text, add_special_tokens=False))
+    except EncodeError:
+        return FAILED
+
+
+def native_bytes(file: str, text: str) -> bytes | str:
+    """Give the bytes of the native engine's pieces on the road that columns take."""
+    try:
+        (ids,) = native_tokenizer(file).encode_batch([text], add_special_tokens=False).to_pylist()
+    except EncodeError:
+        return FAILED
+    return bytes(ids)
+
+
+def _pieces_of(encoding: Any) -> list[Piece]:
     tokens = zip(encoding.ids, encoding.offsets, encoding.word_ids, strict=True)
     pieces: list[Piece] = []
     for _, group in groupby(tokens, key=lambda token: token[2]):
@@ -103,12 +132,16 @@ def our_texts(file: str, text: str) -> list[str] | str | None:
 
 
 def check(oracle: ModuleType, file: str, text: str) -> None:
-    """Hold both our roads against the oracle on one text."""
+    """Hold both our roads, and those of the native engine where it is there, against the oracle on one text."""
     expected = oracle_pieces(oracle, file, text)
     assert our_pieces(file, text) == expected, (file, text)
     texts = our_texts(file, text)
     if texts is not None:
         assert texts == (expected if isinstance(expected, str) else [piece for piece, _ in expected]), (file, text)
+    if native.why_unavailable() is None:
+        assert native_pieces(file, text) == expected, (file, text)
+        joined = expected if isinstance(expected, str) else "".join(piece for piece, _ in expected).encode()
+        assert native_bytes(file, text) == joined, (file, text)
 
 
 def scalar_values(every: int) -> Iterator[str]:

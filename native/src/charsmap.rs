@@ -19,6 +19,8 @@ pub struct CharacterMap {
     /// What becomes of each character alone: `STAYS`, `FAILS` or the number of a span, plus 1.
     of_character: CharacterTable<u32>,
     spans: Vec<(u32, u32)>,
+    /// Whether an ASCII character stays, whatever stands beside it; CR may be half of a cluster.
+    stays: [bool; 256],
 }
 
 impl CharacterMap {
@@ -32,8 +34,11 @@ impl CharacterMap {
         let units = units.chunks_exact(4).map(|unit| u32::from_le_bytes(unit.try_into().expect("4 bytes"))).collect();
         let replacements = String::from_utf8(replacements.to_vec())
             .map_err(|error| broken(format!("the character map's replacements are not UTF-8: {error}")))?;
-        let mut map = CharacterMap { units, replacements, of_character: CharacterTable::new(STAYS), spans: vec![] };
+        let mut map = CharacterMap { units, replacements, of_character: CharacterTable::new(STAYS), spans: vec![], stays: [false; 256] };
         map.look_all_up();
+        for byte in (0..0x80u8).filter(|&byte| byte != b'\r') {
+            map.stays[byte as usize] = map.of_character.get(byte as char) == STAYS;
+        }
         Ok(map)
     }
 
@@ -171,7 +176,10 @@ impl CharacterMap {
         while at < text.len() {
             // ASCII beside ASCII, the common case: each character is a cluster, but for CR LF.
             let bytes = text.as_bytes();
-            let byte = bytes[at];
+            // The last of a run may be in a cluster with what comes after it.
+            let run = bytes[at..].iter().take_while(|&&byte| self.stays[byte as usize]).count();
+            at += if at + run == bytes.len() { run } else { run.saturating_sub(1) };
+            let Some(&byte) = bytes.get(at) else { break };
             if byte < 0x80 && bytes.get(at + 1).map_or(true, |&next| next < 0x80 && byte != b'\r') {
                 if self.of_character.get(byte as char) != STAYS {
                     result.push_str(&text[kept..at]);

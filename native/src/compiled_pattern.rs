@@ -18,7 +18,7 @@ pub struct CompiledPattern {
 enum Searched {
     Literal(memchr::memmem::Finder<'static>),
     /// So many characters of a set, or more.
-    Run { set: CharacterSet, least: usize },
+    Run { set: RunSet, least: usize },
     Tree(Matcher),
 }
 
@@ -30,7 +30,7 @@ impl CompiledPattern {
                 (Searched::Literal(memchr::memmem::Finder::new(text.as_bytes()).into_owned()), text.is_empty())
             }
             Pattern::Regex(tree) => match run_of_set(tree) {
-                Some((set, least)) => (Searched::Run { set: CharacterSet::of_set(set), least }, false),
+                Some((set, least)) => (Searched::Run { set: RunSet::new(set), least }, false),
                 None => (Searched::Tree(Matcher::build(tree)), least_length(&tree.root) == 0),
             },
         };
@@ -63,6 +63,27 @@ impl CompiledPattern {
         }
     }
 
+    /// Append a text with each match replaced.
+    pub fn replace(&self, text: &str, content: &str, result: &mut String) {
+        let mut done = 0;
+        let mut put = |start: usize, end: usize| {
+            result.push_str(&text[done..start]);
+            result.push_str(content);
+            done = end;
+        };
+        match &self.searched {
+            Searched::Run { set, least } => each_run(set, *least, text, |start, end| {
+                // What is replaced by itself stays.
+                if &text[start..end] != content {
+                    put(start, end);
+                }
+                true
+            }),
+            _ => self.spans(text).into_iter().for_each(|(start, end)| put(start, end)),
+        }
+        result.push_str(&text[done..]);
+    }
+
     /// Whether some match may be another text than this one; false is a proof that there is none.
     pub fn may_match_other_than(&self, content: &str, text: &str) -> bool {
         match &self.searched {
@@ -80,27 +101,50 @@ impl CompiledPattern {
     }
 }
 
+/// A set with a table for ASCII.
+struct RunSet {
+    ascii: [bool; 128],
+    all: CharacterSet,
+}
+
+impl RunSet {
+    fn new(set: &CodePointSet) -> RunSet {
+        RunSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: CharacterSet::of_set(set) }
+    }
+
+    /// The first character at or after a place that is in the set (or not): its place.
+    #[inline(always)]
+    fn find(&self, text: &str, mut at: usize, is_in: bool) -> usize {
+        let bytes = text.as_bytes();
+        while let Some(&byte) = bytes.get(at) {
+            if byte < 0x80 {
+                if self.ascii[byte as usize] == is_in {
+                    return at;
+                }
+                at += 1;
+                continue;
+            }
+            match text[at..].chars().next() {
+                Some(character) if self.all.contains(character) != is_in => at += character.len_utf8(),
+                _ => return at,
+            }
+        }
+        at
+    }
+}
+
 /// Hand over the maximal runs of at least so many characters of a set, until `on_run` says false.
-fn each_run(set: &CharacterSet, least: usize, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
-    let bytes = text.as_bytes();
-    let ascii: [bool; 128] = std::array::from_fn(|code| set.contains(code as u8 as char));
-    let character_at = |at: usize| match bytes.get(at) {
-        Some(&byte @ 0..=127) => Some((ascii[byte as usize], 1)),
-        Some(_) => text[at..].chars().next().map(|character| (set.contains(character), character.len_utf8())),
-        None => None,
-    };
+#[inline(always)]
+fn each_run(set: &RunSet, least: usize, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
     let mut at = 0;
-    while let Some((is_in, length)) = character_at(at) {
-        if !is_in {
-            at += length;
-            continue;
+    loop {
+        let start = set.find(text, at, true);
+        if start == text.len() {
+            return;
         }
-        let (start, mut count) = (at, 0);
-        while let Some((true, length)) = character_at(at) {
-            at += length;
-            count += 1;
-        }
-        if count >= least && !on_run(start, at) {
+        at = set.find(text, start, false);
+        let is_long = at - start >= 4 * least || text[start..at].chars().count() >= least;
+        if is_long && !on_run(start, at) {
             return;
         }
     }

@@ -64,6 +64,35 @@ impl Cutter {
         Ok(Cutter { stages })
     }
 
+    /// Compile a pre-tokenizer that drops what lies between its matches, spaces among it, in a form that drops nothing:
+    /// a space before a match belongs to it, and what is to be dropped begins with a character of the set that comes
+    /// along (after that space). None where it is no such pre-tokenizer.
+    pub fn absorbing(part: &PreTokenizer) -> Option<(Cutter, CodePointSet)> {
+        let (mut tree, dropped) = match part {
+            PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: true } => {
+                (tree.clone(), sure_characters(&tree.root, tree)?.complement())
+            }
+            PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: false } => {
+                let set = sure_characters(&tree.root, tree).filter(|_| tree.sets.len() == 1)?;
+                (runs(vec![set.complement()]), set)
+            }
+            _ => {
+                let (tree, _) = kinds_tree(part).filter(|(_, drops_gaps)| *drops_gaps)?;
+                let dropped = sure_characters(&tree.root, &tree)?.complement();
+                (tree, dropped)
+            }
+        };
+        let is_apart = tree.sets.iter().all(|set| set.intersection(&dropped).is_empty());
+        if !is_apart || !dropped.contains(' ' as u32) || !looks_ahead_only(&tree.root) {
+            return None;
+        }
+        let space = Node::Set(tree.index_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1])));
+        let before = Node::Repeat { body: Box::new(space), minimum: 0, maximum: Some(1), greedy: true };
+        tree.root = Node::Sequence(vec![before, tree.root]);
+        let machine = build_transducer(&tree, &[]).ok()?;
+        Some((Cutter { stages: vec![Stage { machine, dropped: None }] }, dropped))
+    }
+
     /// The machine, where there is one stage that drops nothing, so that long texts can be cut in parts.
     pub fn only_machine(&self) -> Option<&Transducer> {
         match &self.stages[..] {
@@ -234,6 +263,51 @@ fn kinds_tree(part: &PreTokenizer) -> Option<(Tree, bool)> {
         PreTokenizer::Digits { individual_digits: false } => behaving(rust.set("numeric"), Behavior::Contiguous),
         _ => return None,
     })
+}
+
+/// The characters with which a match surely begins, where a pattern can begin with no others: it is an alternation in
+/// which the first characters of all branches are also those of branches that are a set, or one again and again.
+fn sure_characters(node: &Node, tree: &Tree) -> Option<CodePointSet> {
+    let single = std::slice::from_ref(node);
+    let branches = match node {
+        Node::Alternation(branches) => &branches[..],
+        _ => single,
+    };
+    let mut sure = CodePointSet::default();
+    let mut possible = CodePointSet::default();
+    for branch in branches {
+        let mut first = branch;
+        let mut is_sure = true;
+        let set = loop {
+            match first {
+                Node::Set(index) => break &tree.sets[*index],
+                Node::Repeat { body, minimum: 1.., .. } => {
+                    is_sure &= matches!((first, &**body), (Node::Repeat { minimum: 1, .. }, Node::Set(_)));
+                    first = body;
+                }
+                Node::Sequence(parts) => {
+                    is_sure &= parts.len() == 1;
+                    first = parts.first()?;
+                }
+                _ => return None,
+            }
+        };
+        possible = possible.union(set);
+        if is_sure {
+            sure = sure.union(set);
+        }
+    }
+    (sure.union(&possible) == sure).then_some(sure)
+}
+
+/// Whether a pattern asks for nothing that lies before a match.
+fn looks_ahead_only(node: &Node) -> bool {
+    match node {
+        Node::Set(_) => true,
+        Node::Sequence(parts) | Node::Alternation(parts) => parts.iter().all(looks_ahead_only),
+        Node::Repeat { body, .. } => looks_ahead_only(body),
+        _ => false,
+    }
 }
 
 /// Runs of each of the sets.

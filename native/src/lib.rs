@@ -33,6 +33,7 @@ pub mod post_processors;
 pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
+pub mod rest;
 pub mod roads;
 pub mod round_trip;
 pub mod spaces;

@@ -131,7 +131,7 @@ impl Normalizer {
                 result.push_str(if text.is_empty() { "" } else { prefix });
                 result.push_str(text);
             }
-            Normalizer::Replace(replace) => replace.apply(text, result),
+            Normalizer::Replace(replace) => replace.pattern.replace(text, &replace.content, result),
             Normalizer::Precompiled(map) => map.apply(text, result)?,
             Normalizer::Chain(_) if self.needs_alignment() => {
                 result.push_str(&self.normalize_aligned(AlignedText::of_text(text, 0))?.text);
@@ -346,18 +346,6 @@ fn steps(strips: bool, lowers: bool) -> usize {
 pub struct Replace {
     content: String,
     pattern: CompiledPattern,
-}
-
-impl Replace {
-    fn apply(&self, text: &str, result: &mut String) {
-        let mut done = 0;
-        for (start, end) in self.pattern.spans(text) {
-            result.push_str(&text[done..start]);
-            result.push_str(&self.content);
-            done = end;
-        }
-        result.push_str(&text[done..]);
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,132 @@
+//! What is left to do with a piece that the column road has cut, when the cache does not know it yet.
+//!
+//! Every pre-tokenizer works on the pieces of the one before, each by itself. So it is enough that the first ones cut the
+//! text fast; the others can wait until a piece is new. And where a pre-tokenizer drops whitespace, pieces come with the
+//! space before them, which halves their number: here it goes.
+
+use crate::aligned_text::AlignedText;
+use crate::character_table::CharacterSet;
+use crate::error::{Error, Result};
+use crate::models::PretokenModel;
+use crate::patterns::tree::CodePointSet;
+use crate::pre_tokenizers::PreTokenizer;
+
+/// What is left to do.
+pub struct Rest {
+    /// Pieces that begin with one of these go, after a space before them has gone.
+    dropped: Option<CharacterSet>,
+    /// The pre-tokenizers that have not been used yet.
+    parts: Vec<PreTokenizer>,
+}
+
+impl Rest {
+    /// Drop pieces that begin with one of a set (which has the space), then let the parts have the others.
+    pub fn new(dropped: Option<&CodePointSet>, parts: Vec<PreTokenizer>) -> Rest {
+        Rest { dropped: dropped.map(CharacterSet::of_set), parts }
+    }
+
+    /// The piece without what is dropped.
+    fn kept<'a>(&self, piece: &'a str) -> &'a str {
+        let Some(dropped) = &self.dropped else { return piece };
+        let piece = piece.strip_prefix(' ').unwrap_or(piece);
+        match piece.chars().next() {
+            Some(first) if !dropped.contains(first) => piece,
+            _ => "",
+        }
+    }
+
+    /// Hand over the pretokens of a piece.
+    pub fn pretokens(&self, piece: &[u8], mut visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let piece = std::str::from_utf8(piece)
+            .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))?;
+        let piece = self.kept(piece);
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if self.parts.is_empty() {
+            return visit(piece);
+        }
+        let whole = vec![AlignedText::untracked(piece.to_owned())];
+        let pieces = self.parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;
+        pieces.iter().try_for_each(|piece| visit(&piece.text))
+    }
+}
+
+/// A model behind what is left to do, for the cache. It gets pretokens as the vocabulary writes them.
+pub struct Deferring<M> {
+    /// The model.
+    pub model: M,
+    /// What comes before it.
+    pub rest: std::sync::Arc<Rest>,
+}
+
+impl<M: PretokenModel> PretokenModel for Deferring<M> {
+    type Scratch = M::Scratch;
+
+    fn encode(&self, piece: &[u8], scratch: &mut M::Scratch, ids: &mut Vec<u32>) -> Result<()> {
+        self.rest.pretokens(piece, |pretoken| self.model.encode(pretoken.as_bytes(), scratch, ids))
+    }
+
+    fn encode_many(
+        &self,
+        pieces: &[&[u8]],
+        scratch: &mut M::Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        let kept: Option<Vec<&[u8]>> = pieces
+            .iter()
+            .map(|piece| std::str::from_utf8(piece).ok().map(|piece| self.rest.kept(piece).as_bytes()))
+            .collect();
+        match kept {
+            Some(kept) if self.rest.parts.is_empty() => self.model.encode_many(&kept, scratch, ids, places),
+            _ => {
+                places.clear();
+                for piece in pieces {
+                    let first = ids.len();
+                    let outcome = self.encode(piece, scratch, ids);
+                    if outcome.is_err() {
+                        ids.truncate(first);
+                    }
+                    places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec;
+
+    fn pretokens(rest: &Rest, piece: &str) -> Vec<String> {
+        let mut found = vec![];
+        rest.pretokens(piece.as_bytes(), |pretoken| {
+            found.push(pretoken.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    #[test]
+    fn a_space_before_a_piece_goes() {
+        let space = CodePointSet(vec![9, 14, 32, 33]);
+        let rest = Rest::new(Some(&space), vec![]);
+        assert_eq!(pretokens(&rest, " word"), ["word"]);
+        assert_eq!(pretokens(&rest, "word"), ["word"]);
+        assert!(pretokens(&rest, " ").is_empty() && pretokens(&rest, " \n ").is_empty() && pretokens(&rest, "\n").is_empty());
+    }
+
+    #[test]
+    fn parts_see_what_is_kept() {
+        let metaspace = spec::PreTokenizer::Metaspace {
+            replacement: '_',
+            prepend_scheme: spec::PrependScheme::Always,
+            split: true,
+        };
+        let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), vec![PreTokenizer::build(&metaspace)]);
+        assert_eq!(pretokens(&rest, " a_b"), ["_a", "_b"]);
+    }
+}
