@@ -19,6 +19,8 @@ const BATCH: usize = 128;
 const SHORT: usize = 15;
 /// Longer pretokens are not kept: they seldom come twice.
 const LONGEST: usize = 1024;
+/// In place of a place in the arena: the index has another pretoken there.
+const ANOTHER: u32 = u32::MAX;
 /// A span with this bit is passed over.
 pub const SKIP: u32 = 1 << 31;
 
@@ -168,7 +170,8 @@ impl<S: Default> Cache<S> {
             for ((key, slot), long) in keys[..size].iter().zip(&mut found).zip(&mut long_found) {
                 if key[1] >> 56 > SHORT as u64 {
                     *slot = 0;
-                    *long = self.long_index[(key[0] >> self.long_shift) as usize].1;
+                    let (tag, place) = self.long_index[(key[0] >> self.long_shift) as usize];
+                    *long = if place != 0 && tag != key[0] as u32 { ANOTHER } else { place };
                     has_new |= *long == 0;
                     prefetch(&self.arena, *long as usize);
                 } else {
@@ -212,7 +215,7 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Encode the pretokens of a batch that the index has no trace of, all at once, and add them.
+    /// Encode the pretokens of a batch that are not there yet, all at once, and add them.
     #[inline(never)]
     fn add_new<M: PretokenModel<Scratch = S>>(
         &mut self,
@@ -229,8 +232,18 @@ impl<S: Default> Cache<S> {
         for (at, bounds) in spans.windows(2).enumerate() {
             let (start, end) = (bounds[0] as usize, (bounds[1] & !SKIP) as usize);
             let is_long = keys[at][1] >> 56 > SHORT as u64;
-            let is_new = if is_long { long_found[at] == 0 && end - start <= LONGEST } else { found[at] == 0 };
-            if is_new && keys[at][1] != 0 {
+            let is_new = match (is_long, if is_long { long_found[at] } else { found[at] }) {
+                _ if end - start > LONGEST || keys[at][1] == 0 => false,
+                (_, 0) => true,
+                // Another one is where it should be; it may be next to it.
+                (true, ANOTHER) => self.long_slot(&text[start..end], keys[at][0]).is_err(),
+                (true, _) => false,
+                (false, number) => {
+                    self.entries[number as usize].key != keys[at]
+                        && self.short_slot(keys[at]).map(|number| found[at] = number).is_err()
+                }
+            };
+            if is_new {
                 pretokens[count] = &text[start..end];
                 which[count] = at as u8;
                 count += 1;

@@ -233,7 +233,13 @@ impl Bpe {
         if pretoken.len() > SHORT || self.is_odd {
             scratch.symbols.clear();
             scratch.symbols.extend(pretoken.iter().map(|&byte| bytes.ids[byte as usize]));
-            return self.merge_symbols(scratch, ids);
+            let rank = |pair: &[u8]| bytes.ranks[pair[0] as usize * 256 + pair[1] as usize];
+            scratch.row.ranks.clear();
+            scratch.row.ranks.extend(pretoken.windows(2).map(rank));
+            self.merges.merge_ranked(&mut scratch.symbols, &mut scratch.row);
+            let left = scratch.symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place));
+            ids.extend(left.map(|(_, &id)| id));
+            return;
         }
         bytes.load(pretoken, 0, &mut scratch.short);
         self.merges.merge_row(&mut scratch.short);

@@ -14,11 +14,13 @@ use crate::hash::{fold, prefetch};
 /// Above every rank.
 pub const NO_RANK: u32 = u32::MAX;
 /// Rows of up to so many symbols are scanned.
-pub const SHORT: usize = 32;
+pub const SHORT: usize = 64;
 
 const ID_BITS: u32 = 32;
-/// A rank and a place in a short row fit into 31 bits.
-const RANK_BITS: u32 = 26;
+/// Bits of a place in a short row.
+const PLACE_BITS: u32 = 6;
+/// A rank and a place fit into 31 bits.
+const RANK_BITS: u32 = 31 - PLACE_BITS;
 const EMPTY: u64 = u64::MAX;
 /// What stands for no pair in a row: above every packed rank.
 const NO_PAIR: u32 = u32::MAX >> 1;
@@ -47,7 +49,8 @@ struct Slot {
 #[derive(Default)]
 pub struct LongRow {
     heap: BinaryHeap<Reverse<u64>>,
-    ranks: Vec<u32>,
+    /// The rank of each symbol and the next one.
+    pub ranks: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
 }
@@ -56,7 +59,7 @@ impl Merges {
     /// Build from (left, right, merged), by rank. The last merge of a pair counts.
     pub fn new(merges: &[(u32, u32, u32)]) -> Result<Merges> {
         if merges.len() >= 1 << RANK_BITS {
-            return Err(Error::unsupported("more than 67 million merges", "$.model.merges"));
+            return Err(Error::unsupported("more than 33 million merges", "$.model.merges"));
         }
         let size = (merges.len() * 3 / 2).next_power_of_two().max(16);
         let mut table = Merges {
@@ -164,12 +167,12 @@ impl Merges {
         if lowest == NO_PAIR {
             return false;
         }
-        let place = (lowest & 31) as usize;
+        let place = (lowest & (SHORT as u32 - 1)) as usize;
         row.ids[place] = match row.merged[place] {
-            BY_RANK => self.merged(lowest >> 5),
+            BY_RANK => self.merged(lowest >> PLACE_BITS),
             merged => merged,
         };
-        let after = row.alive & !((2u32 << place).wrapping_sub(1));
+        let after = row.alive & !((2u64 << place).wrapping_sub(1));
         let gone = after.trailing_zeros() as usize;
         row.alive &= !(1 << gone);
         row.pairs[gone] = NO_PAIR;
@@ -178,7 +181,7 @@ impl Merges {
         let before = row.alive & ((1 << place) - 1);
         row.place = place as u8;
         row.right = if after == 0 { ALONE } else { after.trailing_zeros() as u8 };
-        row.left = if before == 0 { ALONE } else { 31 - before.leading_zeros() as u8 };
+        row.left = if before == 0 { ALONE } else { 63 - before.leading_zeros() as u8 };
         if row.right != ALONE {
             prefetch(&self.slots, self.slot(key(row.ids[place], row.ids[row.right as usize])));
         }
@@ -208,12 +211,17 @@ impl Merges {
     /// Merge a row of any length in place, as the oracle does (models/bpe/word.rs). Afterwards symbol i is alive where
     /// `is_first` says so.
     pub fn merge_long(&self, ids: &mut [u32], row: &mut LongRow) {
+        row.ranks.clear();
+        row.ranks.extend(ids.windows(2).map(|pair| self.rank(pair[0], pair[1])));
+        self.merge_ranked(ids, row);
+    }
+
+    /// The same where `row.ranks` has the rank of each symbol and the next one.
+    pub fn merge_ranked(&self, ids: &mut [u32], row: &mut LongRow) {
         let length = ids.len();
         let LongRow { heap, ranks, next, previous } = row;
-        ranks.clear();
         next.clear();
         previous.clear();
-        ranks.extend(ids.windows(2).map(|pair| self.rank(pair[0], pair[1])));
         ranks.push(NO_RANK);
         next.extend(1..=length as u32);
         previous.extend((0..length as u32).map(|place| place.wrapping_sub(1)));
@@ -284,7 +292,7 @@ pub struct Row {
     /// The id that each pair leads to.
     merged: [u32; SHORT],
     /// A bit for each symbol that is there.
-    alive: u32,
+    alive: u64,
     length: u8,
     place: u8,
     left: u8,
@@ -318,8 +326,14 @@ impl Row {
         }
         self.number = number;
         self.length = length as u8;
-        self.alive = if length == SHORT { u32::MAX } else { (1 << length) - 1 };
-        self.pairs = [NO_PAIR; SHORT];
+        self.alive = if length == SHORT { u64::MAX } else { (1 << length) - 1 };
+        let looked_at = match length {
+            0..=8 => 8,
+            9..=16 => 16,
+            17..=32 => 32,
+            _ => SHORT,
+        };
+        self.pairs[..looked_at].fill(NO_PAIR);
         (self.left, self.right) = (ALONE, ALONE);
     }
 
@@ -331,7 +345,7 @@ impl Row {
 
     #[inline(always)]
     fn set_pair(&mut self, place: usize, rank: u32, merged: u32) {
-        self.pairs[place] = if rank == NO_RANK { NO_PAIR } else { rank << 5 | place as u32 };
+        self.pairs[place] = if rank == NO_RANK { NO_PAIR } else { rank << PLACE_BITS | place as u32 };
         self.merged[place] = merged;
     }
 
@@ -350,6 +364,7 @@ impl Row {
         match self.length {
             0..=8 => minimum::<8>(&self.pairs),
             9..=16 => minimum::<16>(&self.pairs),
+            17..=32 => minimum::<32>(&self.pairs),
             _ => minimum::<SHORT>(&self.pairs),
         }
     }
