@@ -39,6 +39,11 @@ impl<'a> TextColumn<'a> {
         (self.data, self.offset(row))
     }
 
+    /// A row as a column.
+    pub fn row(&self, row: usize) -> TextColumn<'a> {
+        TextColumn { data: self.data, list_offsets: &self.list_offsets[row..row + 2] }
+    }
+
     /// The text of a row. Bytes that are not UTF-8 are an error with the row.
     pub fn text(&self, row: usize) -> Result<&'a str> {
         let bytes = self.bytes(self.offset(row), self.offset(row + 1));

@@ -214,8 +214,13 @@ impl Search {
     }
 }
 
+/// Whether a clean-up may change a text: all that they look for begins with a space and one of these.
+pub fn may_be_cleaned_up(text: &[u8]) -> bool {
+    text.windows(2).any(|pair| pair[0] == b' ' && matches!(pair[1], b'.' | b'?' | b'!' | b',' | b'\'' | b'n' | b'd'))
+}
+
 fn cleaned_up(text: String) -> String {
-    if !text.contains(' ') {
+    if !may_be_cleaned_up(text.as_bytes()) {
         return text;
     }
     CLEAN_UPS.iter().fold(text, |text, (artifact, plain)| text.replace(artifact, plain))

@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::models::ModelFacts;
 use crate::padding;
 use crate::post_processors::{Ending, PostProcessor};
+use crate::models::written::written;
 use crate::roads::Roads;
-use crate::round_trip::{check_ids, DocumentRoads, GivenIds, Verification, Verifier, Visit};
+use crate::pipeline::{Finish, Shown};
+use crate::round_trip::{check_ids, DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, Truncation};
 use crate::stations::Stations;
 use crate::token_strings::{AddedStrings, AllStrings};
@@ -186,6 +188,17 @@ impl Engine {
     }
 }
 
+/// No template, and no truncation.
+struct Nothing;
+
+impl Finish for Nothing {
+    fn begin(&self, _: &mut Vec<u32>) {}
+
+    fn end(&self, _: &mut Vec<u32>, _: usize) -> Result<bool> {
+        Ok(false)
+    }
+}
+
 /// See the properties of `Engine` in `engine/protocol.py`.
 #[allow(missing_docs)]
 pub struct Facts {
@@ -198,6 +211,26 @@ pub struct Facts {
 }
 
 impl DocumentRoads for Engine {
+    fn passing(&self, text: TextColumn, ids: &mut Vec<u32>, show: &mut dyn FnMut(Passing)) -> Result<bool> {
+        let mut column = IdColumn { ids: std::mem::take(ids), ..IdColumn::default() };
+        let mut room = String::new();
+        let mut show = |shown: Shown| match shown {
+            Shown::Id(id) => show(Passing::Added(id)),
+            // What is not text is among the failures.
+            Shown::Pretoken(pretoken) => {
+                if let Ok(pretoken) = written(self.roads.input, pretoken, &mut room) {
+                    show(Passing::Pretoken(pretoken));
+                }
+            }
+        };
+        let is_shown = self.roads.column.encode_shown(text, &Nothing, &mut column, &mut show);
+        *ids = column.ids;
+        match column.failures.pop() {
+            Some((_, error)) => Err(error),
+            None => Ok(is_shown),
+        }
+    }
+
     fn pieces(&self, text: &str, visit: Visit) -> Result<()> {
         let pieces = self.roads.text.stations().pieces(text, false)?;
         pieces.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))

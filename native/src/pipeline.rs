@@ -21,6 +21,7 @@ use crate::marks::Marks;
 use crate::models::PretokenModel;
 use crate::normalizers::Normalizer;
 use crate::patterns::splitter::Splitter;
+use crate::rest::Rest;
 use crate::spaces::SpaceCutter;
 use crate::stations::Stations;
 
@@ -64,6 +65,8 @@ pub struct Road<M: PretokenModel> {
     pub normalizes: bool,
     /// The pre-tokenizer.
     pub cutting: Cutting,
+    /// What is left to do with the pieces that are cut here; `model` does it, and it is here for who wants to see it.
+    pub rest: Option<Arc<Rest>>,
     /// Scratch memory that no thread uses at the moment.
     pub workers: Mutex<Vec<Box<Worker<M::Scratch>>>>,
 }
@@ -111,7 +114,22 @@ struct Sink<'a> {
     rows: usize,
     /// The failures of documents that are not at their end yet.
     failures: Vec<(usize, Error)>,
+    /// Who wants to see what passes.
+    show: Option<Show<'a>>,
+    rest: Option<&'a Rest>,
 }
+
+/// What passes on the way to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown<'a> {
+    /// A pretoken, in the form in which the model gets it.
+    Pretoken(&'a [u8]),
+    /// An added token.
+    Id(u32),
+}
+
+/// Called with all that passes, in order.
+pub type Show<'a> = &'a mut dyn FnMut(Shown);
 
 impl Sink<'_> {
     fn end_document(column_offsets: &mut Vec<i64>, ids: &mut Vec<u32>, finish: &dyn Finish, rows: usize) -> Result<bool> {
@@ -132,6 +150,11 @@ impl Sink<'_> {
 pub trait ColumnRoad: Send + Sync {
     /// Append the ids of all rows. Rows that fail are in `failures`, with empty lists.
     fn encode(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn);
+
+    /// Do the same, and show what passes; false: this road cannot, and nothing is done.
+    fn encode_shown(&self, _texts: TextColumn, _finish: &dyn Finish, _ids: &mut IdColumn, _show: Show) -> bool {
+        false
+    }
 }
 
 impl<M> ColumnRoad for Road<M>
@@ -140,6 +163,31 @@ where
     M::Scratch: Default + Send,
 {
     fn encode(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn) {
+        self.encode_column(texts, finish, ids, None);
+    }
+
+    fn encode_shown(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn, show: Show) -> bool {
+        // What is cut there for the cache is less than a pretoken.
+        let is_whole = !matches!(self.cutting, Cutting::Spaces(_));
+        if is_whole {
+            self.encode_column(texts, finish, ids, Some(&mut |shown| show(shown)));
+        }
+        is_whole
+    }
+}
+
+impl<M> Road<M>
+where
+    M: PretokenModel,
+    M::Scratch: Default,
+{
+    fn encode_column<'a>(
+        &self,
+        texts: TextColumn,
+        finish: &'a dyn Finish,
+        ids: &'a mut IdColumn,
+        show: Option<Show<'a>>,
+    ) {
         let free = self.workers.lock().map(|mut workers| workers.pop()).ok().flatten();
         let mut worker = free.unwrap_or_else(|| Box::new(Worker::new()));
         ids.list_offsets.push(ids.ids.len() as i64);
@@ -148,7 +196,8 @@ where
             finish.begin(&mut ids.ids);
         }
         ids.list_offsets.reserve(rows);
-        let mut sink = Sink { column: ids, finish, rows, failures: vec![] };
+        let rest = self.rest.as_deref();
+        let mut sink = Sink { column: ids, finish, rows, failures: vec![], show, rest };
         let mut row = 0;
         while row < rows {
             let start = texts.offset(row);
@@ -163,13 +212,7 @@ where
             workers.push(worker);
         }
     }
-}
 
-impl<M> Road<M>
-where
-    M: PretokenModel,
-    M::Scratch: Default,
-{
     fn encode_chunk(
         &self,
         worker: &mut Worker<M::Scratch>,
@@ -434,7 +477,7 @@ fn encode_spans<M>(
     M: PretokenModel,
     M::Scratch: Default,
 {
-    let Sink { column, finish, rows, failures } = sink;
+    let Sink { column, finish, rows, failures, show, rest } = sink;
     let IdColumn { ids, list_offsets, failures: failed_rows, truncated_rows } = &mut **column;
     let mut output = Output { ids, failure: None };
     cache.encode(model, text, starts, events, &mut output, |event, output| match event {
@@ -464,9 +507,43 @@ fn encode_spans<M>(
             }
         }
     });
+    if let Some(show) = show {
+        show_spans(text, starts, events, *rest, *show);
+    }
     // A failure in a document that goes on in the next call.
     if let Some(error) = output.failure.take() {
         let row = list_offsets.len() - 1;
         failures.push((row, error.in_row(row)));
+    }
+}
+
+/// Show what `Cache::encode` has seen.
+fn show_spans(text: &[u8], starts: &[u32], events: &[(u32, Event)], rest: Option<&Rest>, show: Show) {
+    let mut events = events.iter().peekable();
+    for (span, bounds) in (0..).zip(starts.windows(2)) {
+        while let Some((_, event)) = events.next_if(|(at, _)| *at <= span) {
+            show_event(*event, show);
+        }
+        if bounds[0] & SKIP == 0 {
+            let pretoken = &text[bounds[0] as usize..(bounds[1] & !SKIP) as usize];
+            match rest {
+                // What fails here has failed in the model, too, and is told there.
+                Some(rest) => rest
+                    .pretokens(pretoken, |pretoken| {
+                        show(Shown::Pretoken(pretoken.as_bytes()));
+                        Ok(())
+                    })
+                    .unwrap_or_default(),
+                None if pretoken.is_empty() => {}
+                None => show(Shown::Pretoken(pretoken)),
+            }
+        }
+    }
+    events.for_each(|(_, event)| show_event(*event, show));
+}
+
+fn show_event(event: Event, show: Show) {
+    if let Event::Id(id) = event {
+        show(Shown::Id(id));
     }
 }

@@ -15,14 +15,18 @@ use crate::models::wordlevel::WordLevel;
 use crate::models::wordpiece::WordPiece;
 use crate::models::{PretokenModel, TokenModel};
 use crate::pipeline::{ColumnRoad, Cutting, Road};
+use crate::pre_tokenizers::PreTokenizer as PreTokenizers;
+use crate::rest::{Deferring, Rest};
 use crate::spaces::{Before, SpaceCutter};
-use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, PrependScheme, TokenizerSpec};
+use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
 use crate::stations::Stations;
 
 /// The roads of a spec.
 pub struct Roads {
     /// From a column of texts to ids.
     pub column: Arc<dyn ColumnRoad>,
+    /// In which form the column's road gives pretokens to the model.
+    pub input: Input,
     /// From one text to tokens and offsets.
     pub text: Arc<dyn TextRoad>,
     /// Whether the column's road is the general one; for whoever wants to know why it is slow.
@@ -38,43 +42,59 @@ impl Roads {
         }
         if let Model::BPE(model) = &spec.model {
             if let Some((model, cutting)) = spaces_road(spec, model, &parts)? {
-                return Ok(Roads::put_together(stations, model, Some((cutting, false))));
+                let way = Way { cutting, normalizes: false, rest: None };
+                return Ok(Roads::put_together(stations, model, Input::Text, Some(way)));
             }
         }
-        let plan = plan(&stations, parts)?;
-        let input = plan.as_ref().map_or(Input::Text, |plan| plan.0);
-        let cutting = plan.map(|plan| (plan.1, true));
+        let (input, way) = match plan(&stations, &parts)? {
+            Some((input, way)) => (input, Some(way)),
+            None => (Input::Text, None),
+        };
         Ok(match &spec.model {
-            Model::BPE(model) => Roads::put_together(stations, Bpe::build(model, input)?, cutting),
+            Model::BPE(model) => Roads::put_together(stations, Bpe::build(model, input)?, input, way),
             Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
                 let most = *max_input_chars_per_word;
                 let model = WordPiece::build(&vocab.0, unk_token, continuing_subword_prefix, most, input);
-                Roads::put_together(stations, model, cutting)
+                Roads::put_together(stations, model, input, way)
             }
             Model::WordLevel { vocab, unk_token } => {
-                Roads::put_together(stations, WordLevel::build(&vocab.0, unk_token, input), cutting)
+                Roads::put_together(stations, WordLevel::build(&vocab.0, unk_token, input), input, way)
             }
             Model::Unigram { vocab, unk_id, byte_fallback } => {
-                Roads::put_together(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input), cutting)
+                Roads::put_together(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input), input, way)
             }
         })
     }
 
-    fn put_together<M>(stations: Arc<Stations>, model: M, cutting: Option<(Cutting, bool)>) -> Roads
+    fn put_together<M>(stations: Arc<Stations>, model: M, input: Input, way: Option<Way>) -> Roads
     where
         M: TokenModel + Send + Sync + 'static,
         M::Scratch: Default + Send + 'static,
     {
         let model = Arc::new(model);
-        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), cutting.is_none()));
-        match cutting {
-            Some((cutting, normalizes)) => {
-                let column = Road { model, stations, normalizes, cutting, workers: Mutex::default() };
-                Roads { column: Arc::new(column), text, is_general: false }
+        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), input == Input::Text));
+        let Some(Way { cutting, normalizes, rest }) = way else {
+            return Roads { column: Arc::clone(&text) as Arc<dyn ColumnRoad>, input, text, is_general: true };
+        };
+        let workers = Mutex::default();
+        let column: Arc<dyn ColumnRoad> = match rest {
+            None => Arc::new(Road { model, stations, normalizes, cutting, rest: None, workers }),
+            Some(rest) => {
+                let rest = Arc::new(rest);
+                let model = Deferring { model, rest: Arc::clone(&rest) };
+                Arc::new(Road { model, stations, normalizes, cutting, rest: Some(rest), workers: Mutex::default() })
             }
-            None => Roads { column: Arc::clone(&text) as Arc<dyn ColumnRoad>, text, is_general: true },
-        }
+        };
+        Roads { column, input, text, is_general: false }
     }
+}
+
+/// A fast way for columns.
+struct Way {
+    cutting: Cutting,
+    normalizes: bool,
+    /// What is left to do with the pieces.
+    rest: Option<Rest>,
 }
 
 /// A model that several roads share.
@@ -117,47 +137,50 @@ fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec
 }
 
 /// How a column's texts are cut, and in which form the model gets pretokens; None: only the general road is right.
-fn plan(stations: &Stations, mut parts: Vec<(String, &PreTokenizer)>) -> Result<Option<(Input, Cutting)>> {
+fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)]) -> Result<Option<(Input, Way)>> {
     if stations.need_places() {
         return Ok(None);
     }
-    let (last, rest) = match parts.split_last() {
-        Some((last, rest)) => (Some(last.1), rest),
-        None => (None, &[][..]),
-    };
-    if rest.iter().any(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. })) {
-        // What comes after it sees the byte alphabet.
-        return Ok(None);
+    let way = |cutting, rest| Way { cutting, normalizes: true, rest };
+    if let [(_, &PreTokenizer::Metaspace { replacement, prepend_scheme, split: true })] = *parts {
+        if replacement != ' ' {
+            let marks = Marks::new(replacement, prepend_scheme);
+            return Ok(Some((Input::Spaces(replacement), way(Cutting::Marks(marks), None))));
+        }
     }
-    let mut input = Input::Text;
+    if let Some((first, others)) = parts.split_first() {
+        if let Some((cutter, dropped)) = Cutter::absorbing(first.1) {
+            let rest = Rest::new(Some(&dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
+            return Ok(Some((Input::Text, way(Cutting::Patterns { cutter, prefix_space: false }, Some(rest)))));
+        }
+    }
+    // A ByteLevel first cuts, where it does, and then writes bytes; what comes after it sees these.
+    let byte_level = parts.iter().position(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. }));
     let mut prefix_space = false;
-    match last {
-        Some(&PreTokenizer::Metaspace { replacement, prepend_scheme, split: true }) if replacement != ' ' => {
-            let splits_words = match rest {
-                [] => false,
-                [(_, PreTokenizer::WhitespaceSplit {})] if prepend_scheme == PrependScheme::Always => true,
-                _ => return Ok(None),
-            };
-            let marks = Marks::new(replacement, prepend_scheme, splits_words);
-            return Ok(Some((Input::Spaces(replacement), Cutting::Marks(marks))));
+    let mut cutting: Vec<(String, &PreTokenizer)> = parts[..byte_level.unwrap_or(parts.len())].to_vec();
+    if let Some((place, part)) = byte_level.map(|at| &parts[at]) {
+        let PreTokenizer::ByteLevel { add_prefix_space, pattern, .. } = part else { return Ok(None) };
+        if *add_prefix_space && byte_level != Some(0) {
+            return Ok(None);
         }
-        Some(PreTokenizer::ByteLevel { add_prefix_space, pattern, .. }) => {
-            input = Input::ByteAlphabet;
-            prefix_space = *add_prefix_space;
-            if prefix_space && !rest.is_empty() {
-                return Ok(None);
-            }
-            if pattern.is_none() {
-                parts.pop();
-            }
+        prefix_space = *add_prefix_space;
+        cutting.extend(pattern.as_ref().map(|_| (place.clone(), *part)));
+    }
+    let cutter = match Cutter::build(&cutting) {
+        Ok(cutter) => cutter,
+        Err(error) if error.code == "native-unsupported" => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let patterns = Cutting::Patterns { cutter, prefix_space };
+    Ok(Some(match byte_level {
+        None => (Input::Text, way(patterns, None)),
+        Some(at) if at + 1 == parts.len() => (Input::ByteAlphabet, way(patterns, None)),
+        Some(at) => {
+            let writing = PreTokenizers::ByteLevel { add_prefix_space: false, split: None };
+            let after = parts[at + 1..].iter().map(|part| PreTokenizers::build(part.1));
+            (Input::Text, way(patterns, Some(Rest::new(None, [writing].into_iter().chain(after).collect()))))
         }
-        _ => {}
-    }
-    match Cutter::build(&parts) {
-        Ok(cutter) => Ok(Some((input, Cutting::Patterns { cutter, prefix_space }))),
-        Err(error) if error.code == "native-unsupported" => Ok(None),
-        Err(error) => Err(error),
-    }
+    }))
 }
 
 /// The road of the tokenizers that write spaces as a mark and keep documents whole; None where this is none of them.

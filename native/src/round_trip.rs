@@ -98,6 +98,10 @@ pub type Visit<'a> = &'a mut dyn FnMut(Option<AddedMatch>, &str) -> Result<()>;
 
 /// The roads that a document can take once more.
 pub trait DocumentRoads {
+    /// Append the ids of one text, without template and truncation, and show its added tokens and its pretokens, these
+    /// as the model's vocabulary writes them. False: there is no fast road on which they pass.
+    fn passing(&self, text: TextColumn, ids: &mut Vec<u32>, show: &mut dyn FnMut(Passing)) -> Result<bool>;
+
     /// Visit the added tokens and the normalized text between them.
     fn pieces(&self, text: &str, visit: Visit) -> Result<()>;
 
@@ -109,6 +113,14 @@ pub trait DocumentRoads {
 
     /// Encode with all that is known.
     fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding>;
+}
+
+/// A part of a document on its way to the model.
+pub enum Passing<'a> {
+    /// A pretoken.
+    Pretoken(&'a str),
+    /// The id of an added token.
+    Added(u32),
 }
 
 /// What verification works with.
@@ -139,7 +151,32 @@ struct Room {
     body: Vec<u32>,
     decoded: Vec<u8>,
     absorbed: Vec<(Side, u32, String)>,
+    pretokens: Strings,
+    ids: Vec<u32>,
     is_stripping: Vec<bool>,
+}
+
+/// Strings laid end to end.
+#[derive(Default)]
+struct Strings {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Strings {
+    fn push(&mut self, string: &str) {
+        self.text.push_str(string);
+        self.ends.push(self.text.len());
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.ends.iter().enumerate().map(|(i, &end)| &self.text[if i == 0 { 0 } else { self.ends[i - 1] }..end])
+    }
 }
 
 impl Verifier<'_> {
@@ -160,13 +197,13 @@ impl Verifier<'_> {
             let mut own_body = std::mem::take(&mut room.body);
             let body = self.body(text, row_ids, &mut own_body);
             let looked_at = body.unwrap_or(row_ids);
+            self.find_absorbed(text, looked_at, &mut room);
             let verdict = match body {
                 None => Verdict::Lossy,
                 Some(body) => self.verdict(texts, row, text, body, &mut room)?,
             };
             let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
             result.unk_tokens.push(unk_tokens);
-            self.find_absorbed(text, looked_at, &mut room);
             room.body = own_body;
             result.verdicts.push(verdict as i8);
             result.add_absorbed(&room.absorbed);
@@ -219,7 +256,35 @@ impl Verifier<'_> {
         if room.decoded == text.as_bytes() {
             return Ok(Verdict::Exact);
         }
+        if room.absorbed.is_empty() {
+            if let Some(verdict) = self.verdict_on_fast_road(texts.row(row), body, room)? {
+                return Ok(verdict);
+            }
+        }
         self.verdict_of_changed(text, body, &room.decoded)
+    }
+
+    /// The verdict of a document whose decoded text is another one, and in which no added token absorbed anything. With
+    /// each added token rendered as its slice of text, the decoded text is what it is without, so that it is not
+    /// `Stripped`. None: there is no fast road.
+    fn verdict_on_fast_road(&self, text: TextColumn, body: &[u32], room: &mut Room) -> Result<Option<Verdict>> {
+        let Room { pretokens, ids, decoded, .. } = room;
+        pretokens.clear();
+        ids.clear();
+        let outcome = self.roads.passing(text, ids, &mut |passing| match passing {
+            Passing::Pretoken(pretoken) => pretokens.push(pretoken),
+            Passing::Added(id) => self.tokens.string(id).into_iter().for_each(|string| pretokens.push(string)),
+        });
+        match outcome {
+            Ok(false) => return Ok(None),
+            Err(_) => return Ok(Some(Verdict::Lossy)),
+            Ok(true) if ids != body => return Ok(Some(Verdict::Lossy)),
+            Ok(true) => {}
+        }
+        let length = decoded.len();
+        self.decoder.decode_strings_into(pretokens.iter(), decoded)?;
+        let is_same = decoded[..length] == decoded[length..];
+        Ok(Some(if is_same { Verdict::Normalized } else { Verdict::Lossy }))
     }
 
     /// The verdict of a document whose decoded text is another one.

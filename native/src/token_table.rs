@@ -5,7 +5,7 @@
 //! against another one, by slots of 16 bytes: up to 15 of text, and their number. Other decoders (CTC, say) take the road
 //! of `decoders.rs`, row by row.
 
-use crate::decoders::{byte_of_token, run, stripped, write_byte_level, Decoder, Place, Step};
+use crate::decoders::{byte_of_token, may_be_cleaned_up, run, stripped, write_byte_level, Decoder, Place, Step};
 use crate::error::Result;
 use crate::hash::FastMap;
 
@@ -69,6 +69,8 @@ pub struct TokenTable {
     /// How many steps work on each token by itself; where there is no decoder, a space goes before each but the first.
     local_steps: usize,
     depends_on: Place,
+    /// Byte tokens next to each other are read as UTF-8.
+    has_byte_runs: bool,
     tail: Tail,
 }
 
@@ -100,6 +102,21 @@ impl ColumnDecoder {
             Some(table) => table.decode_into(&self.decoder, ids, tokens, text),
             None => {
                 text.extend_from_slice(self.decode_slowly(ids, tokens)?.as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    /// Append the text of token strings.
+    pub fn decode_strings_into<'a>(
+        &self,
+        strings: impl ExactSizeIterator<Item = &'a str>,
+        text: &mut Vec<u8>,
+    ) -> Result<()> {
+        match &self.table {
+            Some(table) => table.decode_strings_into(&self.decoder, strings, text),
+            None => {
+                text.extend_from_slice(self.decoder.decode(strings.map(str::to_owned).collect())?.as_bytes());
                 Ok(())
             }
         }
@@ -143,6 +160,7 @@ impl TokenTable {
             arena: vec![],
             local_steps,
             depends_on: Place { is_first, is_last: depends(|place| place.is_last) },
+            has_byte_runs,
             tail,
         };
         let ids = tokens.ids();
@@ -196,6 +214,21 @@ impl TokenTable {
             return Ok(byte_of_token(token));
         }
         let local = &steps[..self.local_steps];
+        let is_plain = !place.is_first && !self.has_byte_runs && !matches!(self.tail, Tail::Whole { is_lossy: true, .. });
+        if let ([Step::WordPiece { prefix, cleanup }], true) = (local, is_plain) {
+            let begin = bytes.len();
+            match token.strip_prefix(prefix.as_str()) {
+                Some(rest) => bytes.extend_from_slice(rest.as_bytes()),
+                None => {
+                    bytes.push(b' ');
+                    bytes.extend_from_slice(token.as_bytes());
+                }
+            }
+            if !*cleanup || !may_be_cleaned_up(&bytes[begin..]) {
+                return Ok(None);
+            }
+            bytes.truncate(begin);
+        }
         let token = local.iter().try_fold(token.to_owned(), |token, step| step.decode_token(token, place))?;
         if let Tail::Whole { is_lossy: true, .. } = self.tail {
             write_byte_level(&token, bytes);
@@ -269,6 +302,39 @@ impl TokenTable {
             self.write_end(decoder, (id, place), tokens, text, &mut run_of_bytes)?;
         }
         end_run(&mut run_of_bytes, text);
+        self.finish(decoder, begin, text)
+    }
+
+    fn decode_strings_into<'a>(
+        &self,
+        decoder: &Decoder,
+        strings: impl ExactSizeIterator<Item = &'a str>,
+        text: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (begin, count) = (text.len(), strings.len());
+        let mut run_of_bytes = vec![];
+        let mut bytes = vec![];
+        for (i, string) in strings.enumerate() {
+            let place = Place { is_first: i == 0, is_last: i + 1 == count };
+            if !self.has_byte_runs {
+                self.write_token(decoder, string, place, text)?;
+                continue;
+            }
+            bytes.clear();
+            match self.write_token(decoder, string, place, &mut bytes)? {
+                Some(byte) => run_of_bytes.push(byte),
+                None => {
+                    end_run(&mut run_of_bytes, text);
+                    text.extend_from_slice(&bytes);
+                }
+            }
+        }
+        end_run(&mut run_of_bytes, text);
+        self.finish(decoder, begin, text)
+    }
+
+    /// Do to the whole text, which begins at `begin`, what the steps behind those for tokens do.
+    fn finish(&self, decoder: &Decoder, begin: usize, text: &mut Vec<u8>) -> Result<()> {
         let Tail::Whole { is_lossy, first_step } = self.tail else { return Ok(()) };
         if is_lossy {
             if let std::borrow::Cow::Owned(replaced) = String::from_utf8_lossy(&text[begin..]) {
