@@ -3,57 +3,33 @@
 //! What the text itself has of the replacement becomes a space, too: for Metaspace they are the same. Models read spaces
 //! as the replacement (`Input::Spaces`).
 
-use crate::character_table::{set_named, CharacterSet};
 use crate::spec::PrependScheme;
 
-/// A Metaspace that cuts, alone or behind a WhitespaceSplit.
+/// A Metaspace that cuts.
 pub struct Marks {
     mark: String,
     finder: memchr::memmem::Finder<'static>,
     scheme: PrependScheme,
-    /// With a WhitespaceSplit before it, each word is a piece, and the scheme is `Always`.
-    words: Option<&'static CharacterSet>,
 }
 
 impl Marks {
-    /// Build for a replacement other than a space. `splits_words`: behind a WhitespaceSplit.
-    pub fn new(replacement: char, scheme: PrependScheme, splits_words: bool) -> Marks {
+    /// Build for a replacement other than a space.
+    pub fn new(replacement: char, scheme: PrependScheme) -> Marks {
         let mark = replacement.to_string();
-        let finder = memchr::memmem::Finder::new(mark.as_bytes()).into_owned();
-        Marks { finder, mark, scheme, words: splits_words.then(|| set_named("whitespace")) }
+        Marks { finder: memchr::memmem::Finder::new(mark.as_bytes()).into_owned(), mark, scheme }
     }
 
-    /// Write a piece with spaces for marks, and with those that are put in front.
+    /// Write a piece with spaces for marks, and with the one that is put in front.
     pub fn write_piece(&self, piece: &str, is_at_start: bool, buffer: &mut Vec<u8>) {
-        let Some(whitespace) = self.words else {
-            let is_prepended = match self.scheme {
-                PrependScheme::Always => true,
-                PrependScheme::First => is_at_start,
-                PrependScheme::Never => false,
-            };
-            if is_prepended && !piece.starts_with(' ') && !piece.starts_with(&self.mark) {
-                buffer.push(b' ');
-            }
-            return self.write(piece, buffer);
+        let is_prepended = match self.scheme {
+            PrependScheme::Always => true,
+            PrependScheme::First => is_at_start,
+            PrependScheme::Never => false,
         };
-        buffer.reserve(piece.len() + piece.len() / 8);
-        let has_marks = self.finder.find(piece.as_bytes()).is_some();
-        let mut at = 0;
-        while at < piece.len() {
-            let end = at + word_length(&piece[at..], whitespace);
-            if at < end {
-                let word = &piece[at..end];
-                if !word.starts_with(&self.mark) {
-                    buffer.push(b' ');
-                }
-                if has_marks {
-                    self.write(word, buffer);
-                } else {
-                    buffer.extend_from_slice(word.as_bytes());
-                }
-            }
-            at = end + piece[end..].chars().next().map_or(1, char::len_utf8);
+        if is_prepended && !piece.starts_with(' ') && !piece.starts_with(&self.mark) {
+            buffer.push(b' ');
         }
+        self.write(piece, buffer);
     }
 
     fn write(&self, text: &str, buffer: &mut Vec<u8>) {
@@ -79,23 +55,6 @@ impl Marks {
     }
 }
 
-/// Bytes up to the next whitespace.
-fn word_length(text: &str, whitespace: &CharacterSet) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            // No ASCII character above the space is whitespace.
-            0x21..=0x7F => at += 1,
-            _ => match text[at..].chars().next() {
-                Some(character) if !whitespace.contains(character) => at += character.len_utf8(),
-                _ => break,
-            },
-        }
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,15 +76,9 @@ mod tests {
 
     #[test]
     fn spaces_stand_for_marks() {
-        let always = Marks::new('▁', PrependScheme::Always, false);
+        let always = Marks::new('▁', PrependScheme::Always);
         assert_eq!(written(&always, &["a b▁c", "▁d"]), [" a", " b", " c", " d"]);
-        let first = Marks::new('▁', PrependScheme::First, false);
+        let first = Marks::new('▁', PrependScheme::First);
         assert_eq!(written(&first, &["a  b", "c"]), [" a", " ", " b", "c"]);
-    }
-
-    #[test]
-    fn words() {
-        let words = Marks::new('▁', PrependScheme::Always, true);
-        assert_eq!(written(&words, &[" a\n\u{2003}é▁b ▁c ", " \n", "d"]), [" a", " é", " b", " c", " d"]);
     }
 }

@@ -182,7 +182,7 @@ where
     M::Scratch: Default,
 {
     fn encode_column<'a>(
-        &self,
+        &'a self,
         texts: TextColumn,
         finish: &'a dyn Finish,
         ids: &'a mut IdColumn,
