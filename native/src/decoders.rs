@@ -214,14 +214,26 @@ impl Search {
     }
 }
 
-/// Whether a clean-up may change a text: all that they look for begins with a space and one of these.
-pub fn may_be_cleaned_up(text: &[u8]) -> bool {
-    text.windows(2).any(|pair| pair[0] == b' ' && matches!(pair[1], b'.' | b'?' | b'!' | b',' | b'\'' | b'n' | b'd'))
+/// Clean up a text that has no space, or one at its beginning; None: it is another one.
+///
+/// What all clean-ups look for begins with a space, and of those with a single one no two match at one place.
+pub fn word_cleaned_up(text: &str) -> Option<&str> {
+    let (first, rest) = text.split_at_checked(1)?;
+    if memchr::memchr(b' ', rest.as_bytes()).is_some() {
+        return None;
+    }
+    let is_artifact = first == " "
+        && match rest.as_bytes() {
+            [b'.' | b'?' | b'!' | b',', ..] | [b'\'', b'm' | b's', ..] => true,
+            [b'\'', b'v' | b'r', b'e', ..] | [b'n', b'\'', b't', ..] => true,
+            _ => false,
+        };
+    Some(if is_artifact { rest } else { text })
 }
 
 fn cleaned_up(text: String) -> String {
-    if !may_be_cleaned_up(text.as_bytes()) {
-        return text;
+    if let Some(cleaned) = word_cleaned_up(&text) {
+        return cleaned.to_owned();
     }
     CLEAN_UPS.iter().fold(text, |text, (artifact, plain)| text.replace(artifact, plain))
 }
@@ -322,6 +334,18 @@ mod tests {
         assert_eq!(text(ByteFallback {}, &["<0xC3>", "<0xA9>"]), "é");
         let byte_level = ByteLevel { add_prefix_space: true, trim_offsets: true, use_regex: true };
         assert_eq!(text(byte_level, &["Ã", "©", "Ġa b", "Ġ"]), "éĠa b ");
+    }
+
+    #[test]
+    fn words_are_cleaned_up_as_texts_are() {
+        let all = |text: &str| CLEAN_UPS.iter().fold(text.to_owned(), |text, (artifact, plain)| text.replace(artifact, plain));
+        for word in [".", "..", "?a", "!", ",", "'", "'m", "'mx", "'s", "'ve", "'v", "'re", "'r", "n't", "n'", "do", "é", ""] {
+            for text in [word.to_owned(), format!(" {word}")] {
+                assert_eq!(word_cleaned_up(&text).unwrap_or(&text), all(&text), "{text:?}");
+                assert_eq!(cleaned_up(format!("a{text} b")), all(&format!("a{text} b")));
+            }
+        }
+        assert_eq!(word_cleaned_up("a ."), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! against another one, by slots of 16 bytes: up to 15 of text, and their number. Other decoders (CTC, say) take the road
 //! of `decoders.rs`, row by row.
 
-use crate::decoders::{byte_of_token, may_be_cleaned_up, run, stripped, write_byte_level, Decoder, Place, Step};
+use crate::decoders::{byte_of_token, run, stripped, word_cleaned_up, write_byte_level, Decoder, Place, Step};
 use crate::error::Result;
 use crate::hash::FastMap;
 
@@ -217,14 +217,15 @@ impl TokenTable {
         let is_plain = !place.is_first && !self.has_byte_runs && !matches!(self.tail, Tail::Whole { is_lossy: true, .. });
         if let ([Step::WordPiece { prefix, cleanup }], true) = (local, is_plain) {
             let begin = bytes.len();
-            match token.strip_prefix(prefix.as_str()) {
-                Some(rest) => bytes.extend_from_slice(rest.as_bytes()),
-                None => {
-                    bytes.push(b' ');
-                    bytes.extend_from_slice(token.as_bytes());
-                }
+            let rest = token.strip_prefix(prefix.as_str());
+            bytes.extend_from_slice(if rest.is_none() { b" " } else { b"" });
+            bytes.extend_from_slice(rest.unwrap_or(token).as_bytes());
+            if !*cleanup {
+                return Ok(None);
             }
-            if !*cleanup || !may_be_cleaned_up(&bytes[begin..]) {
+            if let Some(cleaned) = word_cleaned_up(utf8(&bytes[begin..])).map(str::len) {
+                // At most a space at the beginning goes.
+                bytes.drain(begin..bytes.len() - cleaned);
                 return Ok(None);
             }
             bytes.truncate(begin);
