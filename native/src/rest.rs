@@ -78,10 +78,19 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
             .iter()
             .map(|piece| std::str::from_utf8(piece).ok().map(|piece| self.rest.kept(piece).as_bytes()))
             .collect();
+        places.clear();
         match kept {
-            Some(kept) if self.rest.parts.is_empty() => self.model.encode_many(&kept, scratch, ids, places),
+            Some(kept) if self.rest.parts.is_empty() => {
+                let some: Vec<&[u8]> = kept.iter().copied().filter(|piece| !piece.is_empty()).collect();
+                let mut found = vec![];
+                self.model.encode_many(&some, scratch, ids, &mut found);
+                let mut found = found.into_iter();
+                places.extend(kept.iter().map(|piece| match piece {
+                    [] => Some((0, 0)),
+                    _ => found.next().flatten(),
+                }));
+            }
             _ => {
-                places.clear();
                 for piece in pieces {
                     let first = ids.len();
                     let outcome = self.encode(piece, scratch, ids);
@@ -117,6 +126,23 @@ mod tests {
         assert_eq!(pretokens(&rest, " word"), ["word"]);
         assert_eq!(pretokens(&rest, "word"), ["word"]);
         assert!(pretokens(&rest, " ").is_empty() && pretokens(&rest, " \n ").is_empty() && pretokens(&rest, "\n").is_empty());
+    }
+
+    #[test]
+    fn what_is_dropped_has_no_ids() {
+        struct One;
+        impl PretokenModel for One {
+            type Scratch = ();
+            fn encode(&self, pretoken: &[u8], _: &mut (), ids: &mut Vec<u32>) -> Result<()> {
+                ids.push(pretoken.len() as u32);
+                Ok(())
+            }
+        }
+        let rest = std::sync::Arc::new(Rest::new(Some(&CodePointSet(vec![32, 33])), vec![]));
+        let (mut ids, mut places) = (vec![], vec![]);
+        Deferring { model: One, rest }.encode_many(&[b" ab", b"  ", b"c", b" "], &mut (), &mut ids, &mut places);
+        assert_eq!(ids, [2, 1]);
+        assert_eq!(places, [Some((0, 1)), Some((0, 0)), Some((1, 2)), Some((0, 0))]);
     }
 
     #[test]
