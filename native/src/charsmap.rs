@@ -12,6 +12,17 @@ const LONGEST_CLUSTER: usize = 5;
 const STAYS: u32 = 0;
 const FAILS: u32 = u32::MAX;
 
+/// What `apply` knows of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It stays, unless it is in a cluster with others.
+    Simple,
+    /// It changes.
+    Changing,
+    /// It can be in one cluster with others.
+    Joining,
+}
+
 /// A compiled character map.
 pub struct CharacterMap {
     units: Vec<u32>,
@@ -19,8 +30,10 @@ pub struct CharacterMap {
     /// What becomes of each character alone: `STAYS`, `FAILS` or the number of a span, plus 1.
     of_character: CharacterTable<u32>,
     spans: Vec<(u32, u32)>,
-    /// Whether an ASCII character stays, whatever stands beside it; CR may be half of a cluster.
-    stays: [bool; 256],
+    /// What a character is on its own.
+    kinds: CharacterTable<Kind>,
+    /// Whether a byte is an ASCII character of the kind `Simple`.
+    is_simple: [bool; 256],
 }
 
 impl CharacterMap {
@@ -34,11 +47,24 @@ impl CharacterMap {
         let units = units.chunks_exact(4).map(|unit| u32::from_le_bytes(unit.try_into().expect("4 bytes"))).collect();
         let replacements = String::from_utf8(replacements.to_vec())
             .map_err(|error| broken(format!("the character map's replacements are not UTF-8: {error}")))?;
-        let mut map = CharacterMap { units, replacements, of_character: CharacterTable::new(STAYS), spans: vec![], stays: [false; 256] };
+        let mut map = CharacterMap {
+            units,
+            replacements,
+            of_character: CharacterTable::new(STAYS),
+            spans: vec![],
+            kinds: CharacterTable::new(Kind::Simple),
+            is_simple: [false; 256],
+        };
         map.look_all_up();
-        for byte in (0..0x80u8).filter(|&byte| byte != b'\r') {
-            map.stays[byte as usize] = map.of_character.get(byte as char) == STAYS;
+        for code in 0..0x11_0000 {
+            let Some(character) = char::from_u32(code) else { continue };
+            if joins(character) || character == '\r' {
+                map.kinds.update(code, |_| Kind::Joining);
+            } else if map.of_character.get(character) != STAYS {
+                map.kinds.update(code, |_| Kind::Changing);
+            }
         }
+        map.is_simple = std::array::from_fn(|byte| byte < 0x80 && map.kinds.get(byte as u8 as char) == Kind::Simple);
         Ok(map)
     }
 
@@ -161,52 +187,41 @@ impl CharacterMap {
 
     /// Whether a text may change; false is a proof that it does not.
     pub fn may_change(&self, text: &str) -> bool {
-        let mut before = ' ';
-        text.chars().any(|character| {
-            let is_line_end = before == '\r' && character == '\n';
-            before = character;
-            self.of_character.get(character) != STAYS || joins(character) || is_line_end
-        })
+        text.chars().any(|character| self.kinds.get(character) != Kind::Simple)
     }
 
     /// Append the normalized text.
     pub fn apply(&self, text: &str, result: &mut String) -> Result<()> {
-        let mut kept = 0;
-        let mut at = 0;
-        while at < text.len() {
-            // ASCII beside ASCII, the common case: each character is a cluster, but for CR LF.
-            let bytes = text.as_bytes();
-            // The last of a run may be in a cluster with what comes after it.
-            let run = bytes[at..].iter().take_while(|&&byte| self.stays[byte as usize]).count();
-            at += if at + run == bytes.len() { run } else { run.saturating_sub(1) };
-            let Some(&byte) = bytes.get(at) else { break };
-            if byte < 0x80 && bytes.get(at + 1).map_or(true, |&next| next < 0x80 && byte != b'\r') {
-                if self.of_character.get(byte as char) != STAYS {
-                    result.push_str(&text[kept..at]);
-                    result.push_str(self.lookup_character(byte as char)?.unwrap_or_default());
-                    kept = at + 1;
-                }
-                at += 1;
+        let bytes = text.as_bytes();
+        let (mut kept, mut at) = (0, 0);
+        // Where the simple character before `at` begins: what joins is in a cluster with it.
+        let mut before = None;
+        while at < bytes.len() {
+            if self.is_simple[bytes[at] as usize] {
+                at += bytes[at..].iter().take_while(|&&byte| self.is_simple[byte as usize]).count();
+                before = Some(at - 1);
                 continue;
             }
-            let length = cluster_length(&text[at..]);
-            let mut failure = Ok(());
+            let Some(character) = text[at..].chars().next() else { break };
+            let start = match self.kinds.get(character) {
+                Kind::Simple => {
+                    before = Some(at);
+                    at += character.len_utf8();
+                    continue;
+                }
+                Kind::Changing => at,
+                Kind::Joining => before.unwrap_or(at),
+            };
+            at = start + cluster_length(&text[start..]);
+            before = None;
+            let cluster = &text[start..at];
             let mut is_changed = false;
-            let (start, end) = (at, at + length);
-            let cluster = &text[start..end];
-            let mut single = cluster.chars();
-            if let (Some(character), None) = (single.next(), single.next()) {
-                is_changed = self.of_character.get(character) != STAYS;
-            } else {
-                failure = self.parts(cluster, |_, replacement| is_changed |= replacement.is_some());
-            }
-            failure?;
+            self.parts(cluster, |_, replacement| is_changed |= replacement.is_some())?;
             if is_changed {
                 result.push_str(&text[kept..start]);
                 self.parts(cluster, |part, replacement| result.push_str(replacement.unwrap_or(part)))?;
-                kept = end;
+                kept = at;
             }
-            at = end;
         }
         result.push_str(&text[kept..]);
         Ok(())

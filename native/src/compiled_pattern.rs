@@ -143,7 +143,7 @@ fn each_run(set: &RunSet, least: usize, text: &str, mut on_run: impl FnMut(usize
             return;
         }
         at = set.find(text, start, false);
-        let is_long = at - start >= 4 * least || text[start..at].chars().count() >= least;
+        let is_long = least <= 1 || at - start >= 4 * least || text[start..at].chars().count() >= least;
         if is_long && !on_run(start, at) {
             return;
         }

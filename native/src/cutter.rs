@@ -321,7 +321,9 @@ fn runs(sets: Vec<CodePointSet>) -> Tree {
 fn runs_and_singles(run: CodePointSet, single: CodePointSet) -> Tree {
     let mut tree = runs(vec![run]);
     tree.sets.push(single);
-    tree.root = Node::Alternation(vec![Node::Set(1), tree.root]);
+    if let Node::Alternation(branches) = &mut tree.root {
+        branches.insert(0, Node::Set(1));
+    }
     tree
 }
 
@@ -341,4 +343,26 @@ fn merged(set: &CodePointSet, behavior: Behavior) -> Tree {
         _ => Node::Alternation(vec![repeat(&point, 1, None), repeat(&other, 1, None)]),
     };
     Tree { sets: vec![set.clone(), set.complement()], root }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(part: &PreTokenizer, text: &str) -> Vec<String> {
+        let (cutter, _) = Cutter::absorbing(part).expect("it drops whitespace");
+        let mut cuts = Cuts::default();
+        cutter.cut(text.as_bytes(), &[(0, text.len())], &mut cuts);
+        cuts.starts.push(text.len() as u32);
+        cuts.starts.windows(2).map(|bounds| text[bounds[0] as usize..bounds[1] as usize].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_space_belongs_to_what_comes_after_it() {
+        let words = pieces(&PreTokenizer::WhitespaceSplit {}, "a bc  d\n e ");
+        assert_eq!(words, ["a", " bc", " ", " d", "\n", " e", " "]);
+        let bert = pieces(&PreTokenizer::BertPreTokenizer {}, "a, b ,c\n");
+        assert_eq!(bert, ["a", ",", " b", " ,", "c", "\n"]);
+        assert!(Cutter::absorbing(&PreTokenizer::Digits { individual_digits: true }).is_none());
+    }
 }

@@ -108,30 +108,62 @@ impl NormalForm {
 
     /// Whether a text may change; false is a proof that it does not.
     pub fn may_change(&self, text: &str) -> bool {
-        let ascii = ascii_prefix(text.as_bytes());
-        ascii < text.len() && text[ascii..].chars().any(|character| self.unstable.contains(character))
+        let mut may_change = false;
+        self.each_run(text, |_, _| {
+            may_change = true;
+            false
+        });
+        may_change
     }
 
     /// The (start, end) of the runs of characters that may change. Normalizing each of them alone normalizes the text.
     pub fn unstable_runs(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut runs: Vec<(usize, usize)> = vec![];
-        let mut before = 0;
-        let mut is_open = false;
-        for (place, character) in text.char_indices() {
-            if self.unstable.contains(character) {
-                let end = place + character.len_utf8();
-                match runs.last_mut() {
-                    Some(run) if is_open => run.1 = end,
-                    // The stable character before a run may be the starter that its marks compose with.
-                    _ => runs.push((before, end)),
-                }
-                is_open = true;
-            } else {
-                is_open = false;
-            }
-            before = place;
-        }
+        let mut runs = vec![];
+        self.each_run(text, |start, end| {
+            runs.push((start, end));
+            true
+        });
         runs
+    }
+
+    /// Hand over the runs of characters that may change, until `on_run` says false. No ASCII character changes.
+    #[inline(always)]
+    fn each_run(&self, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        // The stable character before a run may be the starter that its marks compose with.
+        let mut before = 0;
+        loop {
+            let ascii = ascii_prefix(&bytes[at..]);
+            at += ascii;
+            if ascii > 0 {
+                before = at - 1;
+            }
+            let mut start = None;
+            let mut is_open = false;
+            for character in text[at..].chars() {
+                if self.unstable.contains(character) {
+                    start = start.or(Some(before));
+                    is_open = true;
+                } else {
+                    if is_open && !on_run(start.unwrap_or(before), at) {
+                        return;
+                    }
+                    (start, is_open) = (None, false);
+                    if character.is_ascii() {
+                        break;
+                    }
+                }
+                before = at;
+                at += character.len_utf8();
+            }
+            if is_open && !on_run(start.unwrap_or(before), at) {
+                return;
+            }
+            if at == bytes.len() {
+                return;
+            }
+        }
     }
 
     /// Append the normalized text.
