@@ -53,7 +53,7 @@ impl CompiledPattern {
             }
             Searched::Run { set, least } => {
                 let mut spans = vec![];
-                each_run(set, *least, text, |start, end| {
+                each_run(set, *least, "", text, |start, end| {
                     spans.push((start, end));
                     true
                 });
@@ -72,7 +72,7 @@ impl CompiledPattern {
             done = end;
         };
         match &self.searched {
-            Searched::Run { set, least } => each_run(set, *least, text, |start, end| {
+            Searched::Run { set, least } => each_run(set, *least, content, text, |start, end| {
                 // What is replaced by itself stays.
                 if &text[start..end] != content {
                     put(start, end);
@@ -90,7 +90,7 @@ impl CompiledPattern {
             Searched::Literal(finder) => !text.is_empty() && finder.find(text.as_bytes()).is_some(),
             Searched::Run { set, least } => {
                 let mut is_found = false;
-                each_run(set, *least, text, |start, end| {
+                each_run(set, *least, content, text, |start, end| {
                     is_found = &text[start..end] != content;
                     !is_found
                 });
@@ -105,11 +105,37 @@ impl CompiledPattern {
 struct RunSet {
     ascii: [bool; 128],
     all: CharacterSet,
+    /// The one member, where it is the only one and ASCII.
+    only: Option<u8>,
 }
 
 impl RunSet {
     fn new(set: &CodePointSet) -> RunSet {
-        RunSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: CharacterSet::of_set(set) }
+        let only = match set.0[..] {
+            [first, end] if end == first + 1 && first < 0x80 => Some(first as u8),
+            _ => None,
+        };
+        RunSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: CharacterSet::of_set(set), only }
+    }
+
+    /// Where a run can begin that is not a single space, at or after a place; for a set in which the space is the only
+    /// printable ASCII character. Blocks of text without such a place are passed over at once.
+    fn beyond_single_spaces(&self, bytes: &[u8], mut at: usize) -> usize {
+        const BLOCK: usize = 32;
+        while let Some(block) = bytes.get(at..at + BLOCK + 1) {
+            let is_odd = |(&byte, &next): (&u8, &u8)| {
+                !(b' '..0x7F).contains(&byte) | ((byte == b' ') & !(b'!'..0x7F).contains(&next))
+            };
+            if block.iter().zip(&block[1..]).fold(false, |odd, pair| odd | is_odd(pair)) {
+                break;
+            }
+            at += BLOCK;
+        }
+        at
+    }
+
+    fn has_space_only(&self) -> bool {
+        self.ascii[b' ' as usize] && !self.ascii[b' ' as usize + 1..0x7F].contains(&true)
     }
 
     /// The first character at or after a place that is in the set (or not): its place.
@@ -133,11 +159,21 @@ impl RunSet {
     }
 }
 
-/// Hand over the maximal runs of at least so many characters of a set, until `on_run` says false.
+/// Hand over the maximal runs of at least so many characters of a set, until `on_run` says false. Runs that are this
+/// content already may be left out.
 #[inline(always)]
-fn each_run(set: &RunSet, least: usize, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
+fn each_run(set: &RunSet, least: usize, content: &str, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
+    let bytes = text.as_bytes();
+    let skips_spaces = least == 1 && content == " " && set.has_space_only();
+    let two = set.only.filter(|_| least >= 2).map(|byte| [byte; 2]);
+    let finder = two.as_ref().map(|two| memchr::memmem::Finder::new(two));
     let mut at = 0;
     loop {
+        if skips_spaces {
+            at = set.beyond_single_spaces(bytes, at);
+        } else if let Some(finder) = &finder {
+            at = finder.find(&bytes[at..]).map_or(bytes.len(), |place| at + place);
+        }
         let start = set.find(text, at, true);
         if start == text.len() {
             return;
@@ -199,6 +235,23 @@ mod tests {
         }
         assert!(!direct.may_match_other_than("  ", "a  b c"));
         assert!(direct.may_match_other_than("  ", "a  b   c"));
+    }
+
+    #[test]
+    fn what_is_replaced_by_itself_may_be_passed_over() {
+        let spaces = pattern(|set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true });
+        let plain = "some words of plain text, more than a block of it. ".repeat(3);
+        assert!(!spaces.may_match_other_than(" ", &plain));
+        for odd in ["  ", "\u{2003}", " \u{2003} ", "é  "] {
+            for at in 0..=70 {
+                let text = format!("{}{odd}{}", &plain[..at], &plain[at..]);
+                let mut replaced = String::new();
+                spaces.replace(&text, " ", &mut replaced);
+                let words: Vec<&str> = text.split([' ', '\u{2003}']).filter(|word| !word.is_empty()).collect();
+                let lead = if text.starts_with([' ', '\u{2003}']) { " " } else { "" };
+                assert_eq!(replaced, format!("{lead}{} ", words.join(" ")), "{text:?}");
+            }
+        }
     }
 
     #[test]

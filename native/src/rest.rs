@@ -4,12 +4,20 @@
 //! text fast; the others can wait until a piece is new. And where a pre-tokenizer drops whitespace, pieces come with the
 //! space before them, which halves their number: here it goes.
 
+use std::sync::Mutex;
+
 use crate::aligned_text::AlignedText;
 use crate::character_table::CharacterSet;
 use crate::error::{Error, Result};
+use crate::hash::FastMap;
 use crate::models::PretokenModel;
 use crate::patterns::tree::CodePointSet;
 use crate::pre_tokenizers::PreTokenizer;
+use crate::spec::PrependScheme;
+
+/// Pieces whose pretokens are remembered, and their length in bytes.
+const MOST_REMEMBERED: usize = 1 << 16;
+const LONGEST_REMEMBERED: usize = 64;
 
 /// What is left to do.
 pub struct Rest {
@@ -17,12 +25,14 @@ pub struct Rest {
     dropped: Option<CharacterSet>,
     /// The pre-tokenizers that have not been used yet.
     parts: Vec<PreTokenizer>,
+    /// For whoever asks for pretokens again and again (`shown_pretokens`).
+    remembered: Mutex<FastMap<String, Vec<String>>>,
 }
 
 impl Rest {
     /// Drop pieces that begin with one of a set (which has the space), then let the parts have the others.
     pub fn new(dropped: Option<&CodePointSet>, parts: Vec<PreTokenizer>) -> Rest {
-        Rest { dropped: dropped.map(CharacterSet::of_set), parts }
+        Rest { dropped: dropped.map(CharacterSet::of_set), parts, remembered: Mutex::default() }
     }
 
     /// The piece without what is dropped.
@@ -43,12 +53,58 @@ impl Rest {
         if piece.is_empty() {
             return Ok(());
         }
-        if self.parts.is_empty() {
-            return visit(piece);
+        match &self.parts[..] {
+            [] => return visit(piece),
+            // The common cases of the common tokenizers, without the general way's copies.
+            [PreTokenizer::ByteLevel { add_prefix_space: false, split: Some(_) }]
+                if piece.bytes().all(|byte| byte.is_ascii_alphabetic()) =>
+            {
+                // GPT-2's pattern keeps letters together, and these are their own in the byte alphabet.
+                return visit(piece);
+            }
+            [PreTokenizer::Metaspace { replacement, prepend_scheme: PrependScheme::Always, .. }]
+                if !piece.contains([' ', *replacement]) =>
+            {
+                let mut marked = String::with_capacity(piece.len() + 4);
+                marked.push(*replacement);
+                marked.push_str(piece);
+                return visit(&marked);
+            }
+            _ => {}
         }
         let whole = vec![AlignedText::untracked(piece.to_owned())];
         let pieces = self.parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;
         pieces.iter().try_for_each(|piece| visit(&piece.text))
+    }
+}
+
+impl Rest {
+    /// Hand over the pretokens of a piece, and remember them.
+    pub fn shown_pretokens(&self, piece: &[u8], mut visit: impl FnMut(&str)) {
+        let mut hand_over = |pretoken: &str| {
+            visit(pretoken);
+            Ok(())
+        };
+        let (Ok(text), false) = (std::str::from_utf8(piece), self.parts.is_empty()) else {
+            // What fails here has failed in the model, too, and is told there.
+            return self.pretokens(piece, hand_over).unwrap_or_default();
+        };
+        let kept = self.kept(text);
+        let Ok(mut remembered) = self.remembered.lock() else { return self.pretokens(piece, hand_over).unwrap_or_default() };
+        if let Some(pretokens) = remembered.get(kept) {
+            return pretokens.iter().for_each(|pretoken| visit(pretoken));
+        }
+        let mut pretokens = vec![];
+        let outcome = self.pretokens(piece, |pretoken| {
+            pretokens.push(pretoken.to_owned());
+            hand_over(pretoken)
+        });
+        if outcome.is_ok() && kept.len() <= LONGEST_REMEMBERED {
+            if remembered.len() >= MOST_REMEMBERED {
+                remembered.clear();
+            }
+            remembered.insert(kept.to_owned(), pretokens);
+        }
     }
 }
 
@@ -117,6 +173,18 @@ mod tests {
         })
         .unwrap();
         found
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_was_found() {
+        let parts = vec![PreTokenizer::build(&spec::PreTokenizer::Digits { individual_digits: true })];
+        let rest = Rest::new(None, parts);
+        for piece in ["a1", "22", "", "a1", "22", ""] {
+            let mut shown = vec![];
+            rest.shown_pretokens(piece.as_bytes(), |pretoken| shown.push(pretoken.to_owned()));
+            assert_eq!(shown, pretokens(&rest, piece));
+        }
+        assert_eq!(rest.remembered.lock().unwrap().len(), 3);
     }
 
     #[test]
