@@ -217,13 +217,13 @@ impl Search {
 /// Clean up a text that has no space, or one at its beginning; None: it is another one.
 ///
 /// What all clean-ups look for begins with a space, and of those with a single one no two match at one place.
-pub fn word_cleaned_up(text: &str) -> Option<&str> {
-    let (first, rest) = text.split_at_checked(1)?;
-    if memchr::memchr(b' ', rest.as_bytes()).is_some() {
+pub fn word_cleaned_up(text: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = text.split_first()?;
+    if memchr::memchr(b' ', rest).is_some() {
         return None;
     }
-    let is_artifact = first == " "
-        && match rest.as_bytes() {
+    let is_artifact = *first == b' '
+        && match rest {
             [b'.' | b'?' | b'!' | b',', ..] | [b'\'', b'm' | b's', ..] => true,
             [b'\'', b'v' | b'r', b'e', ..] | [b'n', b'\'', b't', ..] => true,
             _ => false,
@@ -232,8 +232,9 @@ pub fn word_cleaned_up(text: &str) -> Option<&str> {
 }
 
 fn cleaned_up(text: String) -> String {
-    if let Some(cleaned) = word_cleaned_up(&text) {
-        return cleaned.to_owned();
+    if let Some(length) = word_cleaned_up(text.as_bytes()).map(<[u8]>::len) {
+        // At most a space at the beginning goes.
+        return text[text.len() - length..].to_owned();
     }
     CLEAN_UPS.iter().fold(text, |text, (artifact, plain)| text.replace(artifact, plain))
 }
@@ -341,11 +342,12 @@ mod tests {
         let all = |text: &str| CLEAN_UPS.iter().fold(text.to_owned(), |text, (artifact, plain)| text.replace(artifact, plain));
         for word in [".", "..", "?a", "!", ",", "'", "'m", "'mx", "'s", "'ve", "'v", "'re", "'r", "n't", "n'", "do", "é", ""] {
             for text in [word.to_owned(), format!(" {word}")] {
-                assert_eq!(word_cleaned_up(&text).unwrap_or(&text), all(&text), "{text:?}");
+                let bytes = text.as_bytes();
+                assert_eq!(word_cleaned_up(bytes).unwrap_or(bytes), all(&text).as_bytes(), "{text:?}");
                 assert_eq!(cleaned_up(format!("a{text} b")), all(&format!("a{text} b")));
             }
         }
-        assert_eq!(word_cleaned_up("a ."), None);
+        assert_eq!(word_cleaned_up(b"a ."), None);
     }
 
     #[test]

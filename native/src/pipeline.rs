@@ -527,13 +527,9 @@ fn show_spans(text: &[u8], starts: &[u32], events: &[(u32, Event)], rest: Option
         if bounds[0] & SKIP == 0 {
             let pretoken = &text[bounds[0] as usize..(bounds[1] & !SKIP) as usize];
             match rest {
-                // What fails here has failed in the model, too, and is told there.
-                Some(rest) => rest
-                    .pretokens(pretoken, |pretoken| {
-                        show(Shown::Pretoken(pretoken.as_bytes()));
-                        Ok(())
-                    })
-                    .unwrap_or_default(),
+                Some(rest) => {
+                    rest.shown_pretokens(pretoken, |pretoken| show(Shown::Pretoken(pretoken.as_bytes())));
+                }
                 None if pretoken.is_empty() => {}
                 None => show(Shown::Pretoken(pretoken)),
             }

@@ -215,6 +215,13 @@ impl TokenTable {
         }
         let local = &steps[..self.local_steps];
         let is_plain = !place.is_first && !self.has_byte_runs && !matches!(self.tail, Tail::Whole { is_lossy: true, .. });
+        if let ([Step::Metaspace { replacement, .. }], true) = (local, is_plain) {
+            for (i, part) in token.split(*replacement).enumerate() {
+                bytes.extend_from_slice(if i > 0 { b" " } else { b"" });
+                bytes.extend_from_slice(part.as_bytes());
+            }
+            return Ok(None);
+        }
         if let ([Step::WordPiece { prefix, cleanup }], true) = (local, is_plain) {
             let begin = bytes.len();
             let rest = token.strip_prefix(prefix.as_str());
@@ -223,7 +230,7 @@ impl TokenTable {
             if !*cleanup {
                 return Ok(None);
             }
-            if let Some(cleaned) = word_cleaned_up(utf8(&bytes[begin..])).map(str::len) {
+            if let Some(cleaned) = word_cleaned_up(&bytes[begin..]).map(<[u8]>::len) {
                 // At most a space at the beginning goes.
                 bytes.drain(begin..bytes.len() - cleaned);
                 return Ok(None);
