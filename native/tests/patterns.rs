@@ -1,0 +1,216 @@
+//! The transducers are held against the backtracking matcher: the same pieces on random texts, whole or in windows.
+
+use tokbatch_native::patterns::backtrack::Matcher;
+use tokbatch_native::patterns::build_transducer;
+use tokbatch_native::patterns::fuse::{fuse, Fused};
+use tokbatch_native::patterns::splitter::{Splitter, Stretch};
+use tokbatch_native::patterns::transducer::Transducer;
+use tokbatch_native::patterns::tree::{CodePointSet, Node, Tree};
+
+const TEXT: [char; 24] = [
+    ' ', ' ', ' ', '\n', '\r', '\t', 'a', 'b', 'Z', 's', 't', '\'', '\'', '!', '?', '1', '2', '3', 'é', 'Я', '中', '٣', '\u{3000}',
+    '😀',
+];
+
+fn set(ranges: &[(char, char)]) -> CodePointSet {
+    ranges.iter().fold(CodePointSet::default(), |all, &(first, last)| {
+        all.union(&CodePointSet(vec![first as u32, last as u32 + 1]))
+    })
+}
+
+/// Sets by number: letters, digits, spaces, the rest, newlines, the blank, the apostrophe, "s" or "t", no space.
+fn sets() -> Vec<CodePointSet> {
+    let letters = set(&[('a', 'z'), ('A', 'Z'), ('À', 'ɏ'), ('Ѐ', 'ӿ'), ('一', '龥')]);
+    let digits = set(&[('0', '9'), ('٠', '٩')]);
+    let spaces = set(&[('\t', '\r'), (' ', ' '), ('\u{3000}', '\u{3000}')]);
+    let rest = letters.union(&digits).union(&spaces).complement();
+    let no_space = spaces.complement();
+    let newlines = set(&[('\n', '\n'), ('\r', '\r')]);
+    let (blank, apostrophe, ending) = (set(&[(' ', ' ')]), set(&[('\'', '\'')]), set(&[('s', 't')]));
+    vec![letters, digits, spaces, rest, newlines, blank, apostrophe, ending, no_space]
+}
+
+const LETTER: Node = Node::Set(0);
+const DIGIT: Node = Node::Set(1);
+const SPACE: Node = Node::Set(2);
+const REST: Node = Node::Set(3);
+const NEWLINE: Node = Node::Set(4);
+const BLANK: Node = Node::Set(5);
+const APOSTROPHE: Node = Node::Set(6);
+const ENDING: Node = Node::Set(7);
+
+fn repeat(body: Node, minimum: u32, maximum: Option<u32>, greedy: bool) -> Node {
+    Node::Repeat { body: Box::new(body), minimum, maximum, greedy }
+}
+
+fn many(body: Node) -> Node {
+    repeat(body, 1, None, true)
+}
+
+fn maybe(body: Node) -> Node {
+    repeat(body, 0, Some(1), true)
+}
+
+fn all_possessive(body: Node, minimum: u32, maximum: Option<u32>) -> Node {
+    Node::Atomic(Box::new(repeat(body, minimum, maximum, true)))
+}
+
+fn one_of(nodes: Vec<Node>) -> Tree {
+    Tree { sets: sets(), root: Node::Alternation(nodes) }
+}
+
+fn then(nodes: Vec<Node>) -> Node {
+    Node::Sequence(nodes)
+}
+
+fn unless_no_space_follows() -> Node {
+    Node::Look { body: Box::new(Node::Set(8)), behind: false, negated: true }
+}
+
+/// GPT-2's pattern, with other sets.
+fn gpt2() -> Tree {
+    one_of(vec![
+        then(vec![APOSTROPHE, ENDING]),
+        then(vec![maybe(BLANK), many(LETTER)]),
+        then(vec![maybe(BLANK), many(DIGIT)]),
+        then(vec![maybe(BLANK), many(REST)]),
+        then(vec![many(SPACE), unless_no_space_follows()]),
+        many(SPACE),
+    ])
+}
+
+/// Llama 3's, which looks for a newline behind any number of spaces.
+fn llama3() -> Tree {
+    one_of(vec![
+        then(vec![APOSTROPHE, ENDING]),
+        then(vec![maybe(REST), many(LETTER)]),
+        repeat(DIGIT, 1, Some(3), true),
+        then(vec![maybe(BLANK), many(REST), repeat(NEWLINE, 0, None, true)]),
+        then(vec![repeat(SPACE, 0, None, true), many(NEWLINE)]),
+        then(vec![many(SPACE), unless_no_space_follows()]),
+        many(SPACE),
+    ])
+}
+
+fn patterns() -> Vec<(&'static str, Tree)> {
+    vec![
+        ("gpt2", gpt2()),
+        ("llama3", llama3()),
+        ("gaps", one_of(vec![then(vec![REST, many(LETTER)]), many(NEWLINE)])),
+        ("long gaps", one_of(vec![then(vec![LETTER, repeat(SPACE, 0, None, true), DIGIT])])),
+        ("lazy", one_of(vec![then(vec![LETTER, repeat(LETTER, 0, None, false), ENDING]), many(LETTER)])),
+        ("possessive", one_of(vec![then(vec![all_possessive(LETTER, 0, Some(2)), LETTER, DIGIT]), DIGIT])),
+        ("possessive without end", one_of(vec![then(vec![all_possessive(SPACE, 1, None), NEWLINE]), many(SPACE)])),
+    ]
+}
+
+/// Where pieces begin: the matches and the gaps between them.
+fn expected(matcher: &Matcher, text: &str) -> Vec<u32> {
+    let (mut starts, mut done) = (vec![], 0);
+    for (start, end) in matcher.matches(text) {
+        if done < start {
+            starts.push(done as u32);
+        }
+        starts.push(start as u32);
+        done = end;
+    }
+    if done < text.len() {
+        starts.push(done as u32);
+    }
+    starts
+}
+
+fn found(machine: &Transducer, text: &str) -> Vec<u32> {
+    let (mut splitter, mut starts) = (Splitter::default(), vec![]);
+    let whole = Stretch { start: 0, end: text.len(), row: machine.start, is_last: true };
+    splitter.run(machine, text.as_bytes(), &[whole]);
+    splitter.starts_into(&mut starts);
+    starts
+}
+
+fn found_in_windows(machine: &Transducer, text: &str, window: usize) -> Vec<u32> {
+    let (mut splitter, mut starts) = (Splitter::default(), vec![]);
+    let (mut at, mut row) = (0, machine.start);
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        let cut = Splitter::cut_point(machine, rest, window);
+        let (length, next) = cut.unwrap_or((rest.len(), machine.start));
+        splitter.run(machine, &rest[..length], &[Stretch { start: 0, end: length, row, is_last: cut.is_none() }]);
+        let mut here = vec![];
+        splitter.starts_into(&mut here);
+        starts.extend(here.iter().map(|start| start + at as u32));
+        (at, row) = (at + length, next);
+    }
+    starts
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    /// A text of a few different characters, so that runs are long.
+    fn text(&mut self, length: usize) -> String {
+        let (first, width) = (self.below(TEXT.len()), 1 + self.below(TEXT.len()));
+        (0..length).map(|_| TEXT[(first + self.below(width)) % TEXT.len()]).collect()
+    }
+}
+
+#[test]
+fn a_transducer_cuts_as_the_matcher_does() {
+    let mut random = Random(88_172_645_463_325_252);
+    for (name, tree) in patterns() {
+        let machine = build_transducer(&tree, &[]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let matcher = Matcher::build(&tree);
+        for round in 0..2000 {
+            let length = if round % 100 == 0 { 9000 } else { random.below(60) };
+            let text = random.text(length);
+            let expected = expected(&matcher, &text);
+            assert_eq!(found(&machine, &text), expected, "{name} on {text:?}");
+            let window = 1 + random.below(100);
+            assert_eq!(found_in_windows(&machine, &text, window), expected, "{name} in windows of {window} on {text:?}");
+        }
+    }
+}
+
+#[test]
+fn fused_splits_cut_as_one_after_the_other() {
+    let digits = Tree { sets: sets(), root: repeat(DIGIT, 1, Some(3), true) };
+    let letters = Tree { sets: sets(), root: many(LETTER) };
+    let last = one_of(vec![then(vec![REST, many(LETTER)]), then(vec![many(SPACE), unless_no_space_follows()])]);
+    let stages = [digits, letters, last.clone()];
+    let mut fused = Fused { tree: last, gaps: vec![] };
+    for stage in stages[..2].iter().rev() {
+        fused = fuse(stage, &fused).expect("these can be fused");
+    }
+    let machine = build_transducer(&fused.tree, &fused.gaps).expect("it has a machine");
+    let matchers: Vec<Matcher> = stages.iter().map(Matcher::build).collect();
+    let mut random = Random(1);
+    for _ in 0..2000 {
+        let length = random.below(60);
+        let text = random.text(length);
+        let mut starts: Vec<u32> = if text.is_empty() { vec![] } else { vec![0] };
+        for matcher in &matchers {
+            let ends = starts.iter().skip(1).copied().chain([text.len() as u32]);
+            let pieces = starts.iter().zip(ends).flat_map(|(&start, end)| {
+                expected(matcher, &text[start as usize..end as usize]).into_iter().map(move |place| start + place)
+            });
+            starts = pieces.collect();
+        }
+        assert_eq!(found(&machine, &text), starts, "{text:?}");
+    }
+}
+
+#[test]
+fn what_has_no_machine_says_why() {
+    let empty = Tree { sets: sets(), root: repeat(LETTER, 0, None, true) };
+    assert_eq!(build_transducer(&empty, &[]).err(), Some("the pattern can match the empty text"));
+    let behind = Node::Look { body: Box::new(LETTER), behind: true, negated: false };
+    let tree = Tree { sets: sets(), root: then(vec![behind, LETTER]) };
+    assert_eq!(build_transducer(&tree, &[]).err(), Some("a condition on what lies behind"));
+}
