@@ -37,6 +37,7 @@ UNSUPPORTED = {
     r"(?y{w})a": "option (?y)",
     r"(?<=\R)": "look-behind",
     r"(?<=a?+)b": "look-behind",
+    r"(?<!(?<!a?))": "negative look-behind",
     r"(?:^a*){2}": "a count of something that can be empty",
     r"\ud800": "U+D800",
     r"(?P:\p{Alpha})": "option (?P)",

@@ -420,6 +420,10 @@ class _Parser:
         """
         if look.behind and any(isinstance(node, Atomic) for node in descendants(look.body)):
             self.scanner.unsupported("\\R, a possessive quantifier or an atomic group in a look-behind")
+        inner = [node for node in descendants(look.body) if look.behind and isinstance(node, Look) and node.negated]
+        if any(minimum_length(node.body) == 0 for node in inner):
+            # It never holds, and Oniguruma takes it for something empty that always does.
+            self.scanner.unsupported("a negative look-behind of something that can be empty in a look-behind")
         if any(isinstance(node, Keep) for node in descendants(look.body)):
             self.scanner.unsupported("\\K in a look-around")
         longest = maximum_length(look.body)
