@@ -79,6 +79,8 @@ pub struct Worker<S> {
     inner_matches: Vec<AddedMatch>,
     pieces: Vec<(usize, usize)>,
     happenings: Vec<(usize, Happening)>,
+    /// For each happening, how many pieces come before it, as long as pieces are those of the raw text.
+    pieces_before: Vec<usize>,
     events: Vec<(u32, Event)>,
     rewritten: String,
     buffer: Vec<u8>,
@@ -100,6 +102,7 @@ impl<S: Default> Worker<S> {
             inner_matches: vec![],
             pieces: vec![],
             happenings: vec![],
+            pieces_before: vec![],
             events: vec![],
             rewritten: String::new(),
             buffer: vec![],
@@ -225,6 +228,7 @@ where
         let whole = texts.bytes(base, texts.offset(end_row));
         worker.pieces.clear();
         worker.happenings.clear();
+        worker.pieces_before.clear();
         let mut is_rewritten = self.rewrites_always();
         // One look at the whole is cheaper than one at each row; a row that is not UTF-8 makes for the latter.
         let checked = simdutf8::basic::from_utf8(whole).ok();
@@ -232,7 +236,7 @@ where
             let place = texts.offset(row) - base;
             let text = checked.and_then(|text| text.get(place..texts.offset(row + 1) - base));
             let outcome = text.map_or_else(|| texts.text(row), Ok).and_then(|text| {
-                self.find_pieces(worker, text, place)?;
+                is_rewritten |= self.find_pieces(worker, text, place)?;
                 Ok(text)
             });
             match outcome {
@@ -242,6 +246,7 @@ where
                     sink.failures.push((row, error));
                 }
             }
+            worker.pieces_before.push(worker.pieces.len());
             worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
         }
         if is_rewritten || self.has_normalized_match(worker, whole) {
@@ -274,17 +279,20 @@ where
         !matches!(self.cutting, Cutting::Patterns { prefix_space: false, .. })
     }
 
-    /// Find the pieces of a document between the matches of the raw pass.
-    fn find_pieces(&self, worker: &mut Worker<M::Scratch>, text: &str, place: usize) -> Result<()> {
+    /// Find the pieces of a document between the matches of the raw pass. Gives whether a match begins in what the one
+    /// before it has absorbed: then pieces may overlap, and have to be written one after the other.
+    fn find_pieces(&self, worker: &mut Worker<M::Scratch>, text: &str, place: usize) -> Result<bool> {
         worker.matches.clear();
         self.stations.added.raw_pass.matches(text, &mut worker.matches)?;
-        let mut done = 0;
+        let (mut done, mut overlap) = (0, false);
         for found in &worker.matches {
+            overlap |= found.start < done;
             if done < found.start {
                 worker.pieces.push((place + done, place + found.start));
             }
             // The match is there even where another one has consumed its text; a match without text is none.
             if found.start < found.end {
+                worker.pieces_before.push(worker.pieces.len());
                 worker.happenings.push((place + found.start.max(done), Happening::Id(found.token_id)));
             }
             done = found.end;
@@ -292,7 +300,7 @@ where
         if done < text.len() {
             worker.pieces.push((place + done, place + text.len()));
         }
-        Ok(())
+        Ok(overlap)
     }
 
     /// Write the pieces as they are after the normalizer, the second pass of added tokens and the prefix space, and put
@@ -308,14 +316,13 @@ where
         buffer.clear();
         let old_pieces = std::mem::take(&mut worker.pieces);
         let old_happenings = std::mem::take(&mut worker.happenings);
-        let mut happenings = old_happenings.into_iter().peekable();
+        let pieces_before = std::mem::take(&mut worker.pieces_before);
+        let mut happenings = pieces_before.iter().zip(old_happenings.into_iter().map(|(_, happening)| happening)).peekable();
         let mut row = first_row;
-        for &(start, end) in &old_pieces {
-            while let Some(&(at, happening)) = happenings.peek().filter(|(at, _)| *at <= start) {
-                let _ = at;
+        for (number, &(start, end)) in old_pieces.iter().enumerate() {
+            while let Some((_, happening)) = happenings.next_if(|(before, _)| **before <= number) {
                 row += usize::from(matches!(happening, Happening::EndOfDocument));
                 worker.happenings.push((buffer.len(), happening));
-                happenings.next();
             }
             let text = checked_text(&whole[start..end]);
             let is_at_start = start == 0 || worker_is_document_start(&worker.happenings, buffer.len());
