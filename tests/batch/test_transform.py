@@ -246,6 +246,13 @@ def test_columns_that_are_wrong():
         transform_of(keep_columns=("s.x",)).output_schema(nested)
 
 
+def test_kept_columns_of_one_name_are_refused():
+    schema = pa.schema([("text", pa.string()), ("k", pa.int64()), ("k", pa.int64())])
+    with pytest.raises(InputError, match="keep_columns: there are 2 columns 'k'"):
+        transform_of(keep_columns="all").output_schema(schema)
+    assert transform_of(keep_columns=()).output_schema(schema).names == ["input_ids"]
+
+
 # -- options ----------------------------------------------------------------------------------------------------------
 
 

@@ -275,6 +275,14 @@ def test_each_bad_file_is_one_clear_error(tmp_path):
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
 
 
+def test_columns_of_one_name_are_not_lost(tmp_path):
+    table = pa.table([["a"], [1], [2]], names=["text", "k", "k"])
+    pq.write_table(table, tmp_path / "twins.parquet")
+    with pytest.raises(InputError, match=r"twins\.parquet: keep_columns: there are 2 columns 'k'"):
+        run_job(load_config(write_config(tmp_path)))
+    assert not (tmp_path / "out").exists()
+
+
 def test_bad_files_are_skipped_where_the_config_says_so(tmp_path):
     bad = write_bad_files(tmp_path)
     config = load_config(write_config(tmp_path, run__on_bad_file="skip"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -97,8 +98,8 @@ class Layout:
 def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes) -> Layout:
     """Find the columns in a schema.
 
-    Raises `InputError` for a column that is missing or is no column of strings, `ConfigError` for an `id_column` that
-    is already there.
+    Raises `InputError` for a column that is missing or is no column of strings, and for kept columns of one name,
+    which nobody could tell apart afterwards; `ConfigError` for an `id_column` that is already there.
     """
     text = find_field(schema, options.text_column, "text_column")
     affix_columns = tuple((name, find_field(schema, name, "tokens from a column")) for name in affixes.columns)
@@ -106,6 +107,11 @@ def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes)
         text_column(pa.nulls(0, field_of(schema, path).type), where=f"column {name!r}")
     kept = _kept_columns(schema, options, text)
     fields = [schema.field(index) for index in kept]
+    for name, count in Counter(schema.field(index).name for index in kept).items():
+        if count > 1:
+            raise InputError(
+                f"there are {count} columns {name!r}", where="keep_columns", hint="rename one of them, or keep others"
+            )
     if options.id_column in {field.name for field in fields}:
         raise ConfigError(
             f"the ids are to be called {options.id_column!r}, which is the name of a kept column",
