@@ -15,6 +15,7 @@ import pytest
 
 import tokbatch as tb
 from tokbatch import sample
+from tokbatch.engine.columns import TextColumn
 from tokbatch.spec import Truncation
 
 TEXTS = ["a <mask> b", "", None, "Hello  world\n", "naïve café 𝔘𝔫𝔦"]
@@ -84,6 +85,22 @@ def test_an_id_that_does_not_fit_is_an_error(engine):
     assert tok.encode_batch(["a"]).to_pylist() == [[70000]]
     with pytest.raises(tb.EncodeError, match="uint16"):
         tok.encode_batch(["a"], id_type="uint16")
+
+
+@pytest.mark.parametrize("token_id", [2**31, 2**32 - 1])
+def test_an_id_beyond_31_bits_is_an_error_of_its_row(token_id):
+    """`encode` gives it, a column of int32 cannot. (Ids up to 32 bits load, as in the oracle.)"""
+    value = {"model": {"type": "WordLevel", "vocab": {"a": token_id, "b": 1}, "unk_token": "b"}, "added_tokens": []}
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine="reference")
+
+    assert tok.encode("a").ids == [token_id]
+    for call in (tok.encode_batch, tok.count_batch):
+        with pytest.raises(tb.EncodeError, match=f"^row 1: id {token_id} does not fit int32"):
+            call(["b", "a"])
+    column = tok.engine.encode_batch(TextColumn.from_texts(["a", "b"]), True, keep_going=True)
+    assert [row for row, _ in column.failures] == [0]
+    assert list(column) == [[], [1]]
+    assert tok.verify_batch(["a", "b"], [[token_id], [1]]).field("verdict").to_pylist() == ["lossy", "exact"]
 
 
 def test_decode_batch_is_decode(tok, expected):
@@ -242,3 +259,9 @@ def test_where_it_cannot_come_from(tmp_path):
 def test_lists_of_ids_may_be_python_lists(tok, expected):
     assert tok.decode_batch(expected).to_pylist() == tok.decode_batch(pa.array(expected)).to_pylist()
     assert tok.verify_batch(TEXTS, expected).to_pylist()[0]["verdict"] == "stripped"
+
+
+@pytest.mark.parametrize("name", ["../none", "./none", "/none/at/all", "a b", "a\0b", ""])
+def test_what_is_neither_a_path_nor_a_name_of_the_hub(name):
+    with pytest.raises(tb.InputError, match="no such file or folder, and no name that a repository of the hub can"):
+        tb.Tokenizer.from_pretrained(name)

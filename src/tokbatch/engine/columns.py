@@ -55,6 +55,15 @@ class TextColumn:
             ) from None
 
 
+def int32_ids(ids: Sequence[int] | array.array[int], row: int) -> array.array[int]:
+    """Give the ids of a row as they lie in an `IdColumn`. An id beyond 31 bits is an `EncodeError` with the row."""
+    try:
+        return array.array("i", ids)
+    except OverflowError:
+        too_large = next(token_id for token_id in ids if not -(2**31) <= token_id < 2**31)
+        raise EncodeError(f"id {too_large} does not fit int32", where=f"row {row}", row=row) from None
+
+
 @dataclass(frozen=True, slots=True)
 class IdColumn:
     """`rows` lists of token ids: row i is `ids[list_offsets[i]:list_offsets[i + 1]]` (int32 ids; int64 offsets).
@@ -70,11 +79,11 @@ class IdColumn:
     truncated_rows: Sequence[int] = ()
 
     @classmethod
-    def from_lists(cls, lists: Iterable[Iterable[int]]) -> IdColumn:
-        """Lay lists of ids end to end."""
+    def from_lists(cls, lists: Iterable[Sequence[int] | array.array[int]]) -> IdColumn:
+        """Lay lists of ids end to end. An id beyond 31 bits is an `EncodeError` with its row."""
         ids, list_offsets = array.array("i"), array.array("q", [0])
-        for row in lists:
-            ids.extend(row)
+        for row, row_ids in enumerate(lists):
+            ids.extend(int32_ids(row_ids, row))
             list_offsets.append(len(ids))
         return cls(ids, list_offsets, len(list_offsets) - 1)
 

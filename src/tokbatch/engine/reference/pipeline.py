@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.engine.columns import IdColumn, TextColumn, int32_ids
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Stage, Verification
 from tokbatch.engine.reference.added_tokens import AddedMatch, AddedVocabulary, gaps
@@ -221,13 +221,13 @@ class ReferenceEngine:
 
     def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
         """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
-        rows: list[list[int]] = []
+        rows: list[array.array[int]] = []
         failures: list[tuple[int, TokbatchError]] = []
         truncated_rows: list[int] = []
         for row in range(texts.rows):
             try:
                 ids, is_truncated = self._ids(texts.text(row), add_special_tokens)
-                rows.append(ids)
+                rows.append(int32_ids(ids, row))
                 truncated_rows += [row] if is_truncated else []
             except EncodeError as error:
                 error.row = row
@@ -235,13 +235,13 @@ class ReferenceEngine:
                 if not keep_going:
                     raise
                 failures.append((row, error))
-                rows.append([])
+                rows.append(array.array("i"))
         padding = self.spec.padding
         if padding is not None and rows:
             length = padded_length(map(len, rows), padding)
-            for ids in rows:
-                fill = [padding.pad_id] * (length - len(ids))
-                ids[:] = ids + fill if padding.direction == "Right" else fill + ids
+            for row, row_ids in enumerate(rows):
+                fill = int32_ids([padding.pad_id] * (length - len(row_ids)), row)
+                rows[row] = row_ids + fill if padding.direction == "Right" else fill + row_ids
         column = IdColumn.from_lists(rows)
         return replace(column, failures=failures, truncated_rows=truncated_rows)
 
