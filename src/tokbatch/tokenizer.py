@@ -236,12 +236,19 @@ def _refuse_surrogates(text: str) -> None:
 
 def _from_hub(name: str, revision: str | None) -> str:
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    cached = try_to_load_from_cache(name, "tokenizer.json", revision=revision) if name.count("/") < 2 else None
-    if isinstance(cached, str):
-        return cached
     try:
+        cached = try_to_load_from_cache(name, "tokenizer.json", revision=revision)
+        if isinstance(cached, str):
+            return cached
         return str(hf_hub_download(name, "tokenizer.json", revision=revision))
+    except HFValidationError:
+        raise InputError(
+            "no such file or folder, and no name that a repository of the hub can have",
+            where=name or "''",
+            hint="give a tokenizer.json, a folder with one, or a name such as organisation/name",
+        ) from None
     except Exception as error:
         reason = str(error).strip().splitlines()
         raise InputError(
