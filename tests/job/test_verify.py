@@ -102,6 +102,20 @@ def test_what_is_wrong_is_found(output, breakage, said):
     assert any(said in problem for problem in found.problems), found.problems
 
 
+@pytest.mark.parametrize("sample_rate", [0.4, 1.0])
+def test_kept_columns_that_arrow_cannot_filter(tmp_path, sample_rate):
+    views = pa.array([f"a rather long text {i}" if i % 5 else None for i in range(60)], pa.string_view())
+    lists = pa.array([[f"text {i}"] * (i % 3) for i in range(60)], pa.list_(pa.string_view()))
+    pq.write_table(pa.table({"view": views, "text": views, "list": lists}), tmp_path / "a.parquet")
+    run_job(load_config(write_config(tmp_path)))
+    (part,) = (tmp_path / "out/data").iterdir()
+    assert pq.read_schema(part).field("view").type == pa.string_view()
+    found = verify_output(tmp_path / "out", sample_rate)
+    assert found.problems == []
+    assert (found.sampled_rows == 60) == (sample_rate == 1.0)
+    assert found.sampled_rows > 0
+
+
 def test_an_unfinished_output(output):
     (output / "manifest.json").unlink()
     for function in (verify_output, render_report):
