@@ -77,6 +77,22 @@ def test_lossy(bert):
     assert verdict(bert, "abc xyz") == {"verdict": "lossy", "lstrip_chars": 0, "rstrip_chars": 0, "unk_tokens": 1}
 
 
+def test_what_the_decoder_fails_on_is_lossy_and_the_others_are_not():
+    strip = {"type": "Strip", "content": " ", "start": 2, "stop": 2}  # fails on tokens of fewer characters
+    value = {
+        "pre_tokenizer": BYTE_LEVEL,
+        "decoder": {"type": "Sequence", "decoders": [BYTE_LEVEL, strip]},
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []},
+    }
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine="reference")
+    texts = ["aaaa", "", "bbbb"]
+    ids = tok.encode_batch(texts)
+
+    with pytest.raises(tb.DecodeError):
+        tok.decode([])
+    assert tok.verify_batch(texts, ids).field("verdict").to_pylist() == ["exact", "lossy", "exact"]
+
+
 def test_a_truncated_document_is_lossy(roberta):
     from tokbatch.spec import Truncation
 

@@ -5,7 +5,7 @@ On the ids without the template's tokens, decoded with the special tokens kept, 
 - exact: the decoded text is the text;
 - stripped: with each added token rendered as the slice of text that it consumed, the decoded text is the text;
 - normalized: the decoded text is what the decoder makes of the document's pretokens and added tokens;
-- lossy: anything else: unknown tokens, a truncation, or ids that are not the ids of this text.
+- lossy: anything else: unknown tokens, a truncation, ids that are not the ids of this text, or a decoder that fails.
 
 An exact document costs a decoding. Only the others are encoded a second time, to see their pretokens and slices.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import VERDICTS, Absorbed, Verification
 from tokbatch.engine.reference.added_tokens import AddedMatch
-from tokbatch.errors import EncodeError
+from tokbatch.errors import DecodeError, EncodeError
 
 if TYPE_CHECKING:
     from tokbatch.engine.reference.pipeline import ReferenceEngine
@@ -41,7 +41,10 @@ def verify_column(engine: ReferenceEngine, texts: TextColumn, ids: IdColumn, add
         text, row_ids = texts.text(row), ids.row(row)
         body = _without_template(engine, text, row_ids, add_special_tokens)
         absorbed = _absorbed(engine, text, row_ids if body is None else body)
-        verdict = LOSSY if body is None else _verdict(engine, text, body)
+        try:
+            verdict = LOSSY if body is None else _verdict(engine, text, body)
+        except DecodeError:
+            verdict = LOSSY
         lengths = {"lstrip": 0, "rstrip": 0}
         for side, content, whitespace in absorbed:
             lengths[side] += len(whitespace)
