@@ -18,7 +18,7 @@ from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire import WIRE_VERSION, to_wire
-from tokbatch.errors import DecodeError, EngineUnavailableError, TokbatchError, from_dict
+from tokbatch.errors import EngineUnavailableError, TokbatchError, from_dict
 from tokbatch.spec import TokenizerSpec
 
 _native: Any
@@ -76,10 +76,7 @@ class NativeEngine:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
         """Give the text of ids. Ids that no token has are passed over, as in the oracle."""
-        for token_id in ids:
-            if not 0 <= token_id < 1 << 32:
-                raise DecodeError(f"{token_id} is no token id", hint="ids are whole numbers from 0 to 4294967295")
-        given = list(ids)
+        given = [token_id for token_id in ids if 0 <= token_id < 1 << 32]
         return _checked(lambda: str(self._engine.decode(given, skip_special_tokens)))
 
     def decode_batch(self, ids: IdColumn, skip_special_tokens: bool) -> TextColumn:
