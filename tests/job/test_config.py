@@ -70,6 +70,11 @@ def test_values_of_every_shape():
         (with_keys(run__batch_bytes=0), ["run.batch_bytes: 0 is too small, the least is 1"]),
         (with_keys(check__crosscheck=1.5), ["check.crosscheck: 1.5 is too large, the most is 1"]),
         (with_keys(check__sample_rate=float("nan")), ["check.sample_rate: nan is too small, the least is 0"]),
+        (with_keys(check__sample_rate=10**400), ["check.sample_rate: inf is too large, the most is 1"]),
+        (
+            with_keys(tokenizer__truncation={"max_length": 1 << 64}),
+            [f"tokenizer.truncation.max_length: {1 << 64} is too large, the most is {(1 << 64) - 1}"],
+        ),
         (
             with_keys(check__on_lossy="fails"),
             ['check.on_lossy: expected "fail" or "warn", got "fails" (did you mean "fail"?)'],

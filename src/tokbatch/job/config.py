@@ -20,14 +20,19 @@ from tokbatch.errors import ConfigError
 from tokbatch.job.config_reader import Problems, read_table, setting
 
 MEBIBYTE = 1 << 20
+LONGEST = (1 << 64) - 1  # what a tokenizer's file can say
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TruncationConfig:
     """Documents are cut to a number of tokens, in place of what the tokenizer's file says."""
 
-    max_length: int = setting(help="tokens a document may have, those of the template included", minimum=1)
-    stride: int = setting(0, help="tokens that a cut-off piece would share with the one before", minimum=0)
+    max_length: int = setting(
+        help="tokens a document may have, those of the template included", minimum=1, maximum=LONGEST
+    )
+    stride: int = setting(
+        0, help="tokens that a cut-off piece would share with the one before", minimum=0, maximum=LONGEST
+    )
     direction: Literal["Left", "Right"] = setting("Right", help="the side that is cut off")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ def _read_value(hint: Any, value: Any, dotted: str, problems: Problems) -> Any:
             entry = typing.get_args(option)[1]
             return {key: _read_value(entry, each, _join(dotted, key), problems) for key, each in value.items()}
         if _fits(option, value):
-            return float(value) if option is float else value
+            return _as_float(value) if option is float else value
     problems.add(dotted, _mismatch(options, value))
     return None
 
@@ -116,6 +117,13 @@ def _fits(option: Any, value: Any) -> bool:
     if option is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return type(value) is option
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # TOML's integers have any size
+        return math.inf if value > 0 else -math.inf
 
 
 def _check_limits(value: Any, limits: Mapping[str, Any], dotted: str, problems: Problems) -> None:
