@@ -101,6 +101,8 @@ def test_five_mistakes_are_five_lines(tmp_path):
         ({"input__keep_columns": ["idd"]}, 1, "idd"),
         ({"output__path": "a.parquet/out"}, 1, "a.parquet/out"),
         ({"output__id_column": "id"}, 2, "id"),
+        ({"output__path": "x" * 300}, 1, "cannot write: File name too long"),
+        ({"tokenizer__file": "x" * 300}, 1, "File name too long"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -111,6 +113,11 @@ def test_one_mistake_is_one_clear_line_and_nothing_is_written(tmp_path, dotted, 
     assert len(lines) == 1, lines
     assert said in lines[0]
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "job.toml"]
+
+
+def test_a_folder_that_cannot_be(tmp_path):
+    for command in ("report", "verify"):
+        assert "cannot look there: File name too long" in tokbatch(command, tmp_path / ("x" * 300), expect=1).stderr
 
 
 def test_explain_shows_the_token_its_place_and_what_decoding_loses():

@@ -199,6 +199,14 @@ def _sections() -> list[str]:
 def _rules(config: _Sections) -> Iterator[tuple[tuple[str, ...], str]]:
     """Give what is wrong between keys: the keys, the first to be named, and what it is."""
     tokenizer, source, output = config.tokenizer, config.input, config.output
+    paths = (
+        ("tokenizer.file", (tokenizer and tokenizer.file,)),
+        ("input.files", source.files if source else ()),
+        ("output.path", (output and output.path,)),
+    )
+    for key, given_paths in paths:
+        if any(path and "\0" in path for path in given_paths):
+            yield (key,), "a path cannot have a null character"
     if tokenizer is not None:
         if (tokenizer.file is None) == (tokenizer.name is None):
             given = "neither" if tokenizer.file is None else "both"

@@ -95,7 +95,10 @@ def read_result(folder: Path, name: str) -> Any:
     storage = Storage(folder)
     content = storage.read_json(name)
     if content is None:
-        unfinished = storage.holds_job()
+        try:
+            unfinished = storage.holds_job()
+        except OSError as error:
+            raise InputError(f"cannot look there: {error.strerror}", where=str(folder)) from None
         raise InputError(
             f"no {name} there" + (": the job is not finished" if unfinished else ""),
             where=str(folder),

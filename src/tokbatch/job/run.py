@@ -23,7 +23,7 @@ from tokbatch.job.plan import Shard
 from tokbatch.job.pool import Event, Pool
 from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, megabytes
-from tokbatch.job.storage import FileSystem, Storage
+from tokbatch.job.storage import FileSystem, Storage, told
 from tokbatch.job.worker import ShardResult, Task, WorkerSetup, work
 
 WAKE_SECONDS = 0.5
@@ -54,12 +54,15 @@ def run_job(
     progress = progress or Silence()
     storage = Storage(config.output_path, file_system)
     with contextlib.ExitStack() as stack:
-        if storage.state.is_dir():
+        with told(storage.folder):  # a name that is too long, a folder that may not be read
+            under_way = storage.state.is_dir()
+        if under_way:
             stack.enter_context(OutputLock(storage))
-        _refuse_used(storage, resume, overwrite)
+        with told(storage.folder):
+            _refuse_used(storage, resume, overwrite)
         job = prepare_job(config)
         _say_what(job, progress)
-        if not storage.state.is_dir():
+        if not under_way:
             stack.enter_context(OutputLock(storage))
         if overwrite:
             storage.clear()

@@ -62,7 +62,7 @@ def load_spec(path: str | os.PathLike[str], encode_special_tokens: bool = False)
         data = file.read_bytes()
         if file.suffix == ".gz":
             data = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
         raise InputError(f"cannot read the tokenizer: {error}", where=str(file)) from None
     return read_spec(data, encode_special_tokens)
 
