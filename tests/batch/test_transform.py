@@ -286,8 +286,27 @@ def test_padding_is_left_out_and_truncation_counts_affixes():
     output, stats = transform.transform(batch_of(["a b c a b c", "a"]))
     assert output["input_ids"].to_pylist() == [[1, 10, 11, 2, 8], [1, 10, 2, 8]]
     assert (stats.truncated_documents, stats.truncated_first_rows, stats.verified_documents) == (1, (0,), 1)
-    with pytest.raises(ConfigError, match="truncation leaves 5 tokens, and 6 are put around each document"):
+    with pytest.raises(ConfigError, match="truncation leaves 5 tokens, and 8 are put around each document"):
         transform_of(tokenizer, append=("<eot>",) * 6)
+
+
+def test_a_truncation_without_room_for_affixes_and_template_is_refused():
+    """Three affixes and the two tokens of the template: a truncation to 4 would cut nothing, in silence."""
+
+    def with_truncation(**truncation):
+        spec = TokenizerSpec(WordLevel({}, "<unk>"), truncation=Truncation(**truncation))
+        return transform_of(FakeTokenizer(FakeEngine(spec=spec)), append=("<eot>",) * 3)
+
+    for truncation, said in (
+        ({"max_length": 4}, r"^tokenizer\.truncation\.max_length: truncation leaves 4 tokens, and 5 are put"),
+        ({"max_length": 7, "stride": 2}, r"^tokenizer\.truncation\.stride: a stride of 2 tokens, while 2 are left"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            with_truncation(**truncation)
+    for truncation, length in (({"max_length": 5}, 5), ({"max_length": 8, "stride": 2}, 8)):
+        output, stats = with_truncation(**truncation).transform(batch_of(["a b c a b c"]))
+        assert len(output["input_ids"][0]) == length
+        assert stats.truncated_documents == 1
 
 
 def test_a_language_in_the_template_by_row():

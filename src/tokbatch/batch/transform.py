@@ -37,6 +37,7 @@ from tokbatch.batch.views import (
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, EncodeError, TokbatchError
+from tokbatch.spec import Truncation
 
 __all__ = ["Transform", "TransformOptions"]
 
@@ -92,8 +93,7 @@ class Transform:
         self.engine = _engine_for_batches(tokenizer, self.affixes)
         self.second_engine = _engine_for_batches(crosscheck_tokenizer, self.affixes) if crosscheck_tokenizer else None
         self._classes = IdClasses(self.engine)
-        in_template = sum(token_id is not None for token_id in self.engine.single_template)
-        self._added_tokens = self.affixes.count + (in_template if self.affixes.with_template else 0)
+        self._added_tokens = self.affixes.count + (self.affixes.with_template and template_length(self.engine))
         self._last_layout: tuple[pa.Schema, Layout] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -226,16 +226,37 @@ def _engine_for_batches(tokenizer: TokenizerLike, affixes: Affixes) -> Engine:
     spec = tokenizer.engine.spec
     truncation = spec.truncation
     if truncation is not None and affixes.count:
-        if truncation.max_length < affixes.count:
-            raise ConfigError(
-                f"truncation leaves {truncation.max_length} tokens, and {affixes.count} are put around each document",
-                where="truncation.max_length",
-            )
+        check_truncation(truncation, affixes.count + (affixes.with_template and template_length(tokenizer.engine)))
         truncation = msgspec.structs.replace(truncation, max_length=truncation.max_length - affixes.count)
     if spec.padding is None and truncation == spec.truncation:
         return tokenizer.engine
     engine: Engine = tokenizer.with_options(truncation=truncation, padding=None).engine
     return engine
+
+
+def template_length(engine: Engine) -> int:
+    """Give the number of tokens that the post-processor puts around a single text."""
+    return sum(token_id is not None for token_id in engine.single_template)
+
+
+def check_truncation(truncation: Truncation, added_tokens: int) -> None:
+    """Refuse a truncation without room for the tokens around each document: it would cut nothing and say nothing.
+
+    For what a job asks for. A file that was made so does what the oracle does: it cuts nothing.
+    """
+    room = truncation.max_length - added_tokens
+    if room < 0:
+        raise ConfigError(
+            f"truncation leaves {truncation.max_length} tokens, and {added_tokens} are put around each document",
+            where="tokenizer.truncation.max_length",
+        )
+    if 0 < truncation.stride >= room:
+        raise ConfigError(
+            f"a stride of {truncation.stride} tokens, while {room} are left for the text beside the {added_tokens} "
+            "that are put around each document",
+            where="tokenizer.truncation.stride",
+            hint="make the stride smaller, or max_length larger",
+        )
 
 
 def _in_file(error: EncodeError, first_row: int) -> TokbatchError:

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch._version import __version__
-from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
@@ -133,7 +133,9 @@ def load_tokenizer(config: JobConfig) -> Tokenizer:
         raise located(error, place) from None
     if isinstance(asked.truncation, TruncationConfig):
         cut = asked.truncation
-        return tokenizer.with_options(truncation=Truncation(cut.max_length, cut.stride, direction=cut.direction))
+        truncation = Truncation(cut.max_length, cut.stride, direction=cut.direction)
+        check_truncation(truncation, template_length(tokenizer.engine) if asked.add_special_tokens else 0)
+        return tokenizer.with_options(truncation=truncation)
     return tokenizer.with_options(truncation=None) if asked.truncation == "off" else tokenizer
 
 
@@ -143,6 +145,8 @@ def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
     try:
         return Transform(transform_options(config), tokenizer, second)
     except ConfigError as error:
+        if error.where is not None:  # one problem, and its key
+            raise
         problems = [_dotted(problem) for problem in error.problems]
         raise ConfigError("\n".join(problems), problems=problems, hint=error.hint) from None
 
