@@ -1,5 +1,7 @@
 """The Arrow boundary: every layout of texts and ids gives the same columns, and nothing is copied without need."""
 
+import struct
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -64,6 +66,69 @@ def test_bytes_that_are_not_utf8_are_noticed(kind):
     assert [row for row, _ in read.failures] == [2, 3, 5]
     assert read.nulls.to_pylist() == [False, True, True, True, False, True]
     assert list(read.texts) == ["ok", "", "", "", "fine", ""]
+
+
+def of_buffers(kind, rows, *buffers, children=None):
+    return pa.Array.from_buffers(kind, rows, [None, *map(pa.py_buffer, buffers)], children=children)
+
+
+TWO_RUNS = pa.array([2, 3], pa.int32())
+BROKEN_TEXTS = {
+    "offsets backwards": of_buffers(pa.string(), 2, struct.pack("<3i", 0, 5, 2), b"hello"),
+    "64-bit offsets backwards": of_buffers(pa.large_string(), 3, struct.pack("<4q", 0, 5, 2, 5), b"hello"),
+    "backwards, and not UTF-8": of_buffers(pa.string(), 3, struct.pack("<4i", 0, 5, 2, 5), b"hell\xff"),
+    "view of no buffer": of_buffers(pa.string_view(), 1, struct.pack("<i4s2i", 20, b"abcd", 7, 3)),
+    "index too large": pa.DictionaryArray.from_arrays(pa.array([0, 5], pa.int32()), pa.array(["a"]), safe=False),
+    "in a dictionary": pa.DictionaryArray.from_arrays(
+        pa.array([1, 0]), of_buffers(pa.string(), 2, struct.pack("<3i", 0, 5, 2), b"hello"), safe=False
+    ),
+    "index below zero": pa.DictionaryArray.from_arrays(pa.array([0, -1], pa.int8()), pa.array(["a"]), safe=False),
+}
+BROKEN_TEXTS["in runs"] = of_buffers(
+    pa.run_end_encoded(pa.int32(), pa.string()), 3, children=[TWO_RUNS, BROKEN_TEXTS["offsets backwards"]]
+)
+
+
+@pytest.mark.parametrize("name", BROKEN_TEXTS)
+@pytest.mark.parametrize("keep_going", [True, False])
+def test_broken_arrays_of_texts_are_refused(name, keep_going):
+    with pytest.raises(InputError, match=r"^column: a broken Arrow array"):
+        text_column(BROKEN_TEXTS[name], "column", keep_going)
+    with pytest.raises(InputError, match=r"^column: a broken Arrow array"):
+        text_column(pa.chunked_array([BROKEN_TEXTS[name]] * 2), "column", keep_going)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.large_list(pa.int32())], ids=str)
+def test_broken_arrays_of_ids_are_refused(kind):
+    form = "<3q" if pa.types.is_large_list(kind) else "<3i"
+    ids = of_buffers(kind, 2, struct.pack(form, 0, 5, 2), children=[pa.array([1, 2, 3, 4, 5], pa.int32())])
+    with pytest.raises(InputError, match=r"^ids: a broken Arrow array"):
+        id_column(ids)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None]).dictionary_encode(),
+        pa.array(["a", None], pa.string_view()),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None], pa.string_view())),
+    ],
+    ids=["dictionary", "string_view", "dictionary of views"],
+)
+def test_runs_of_every_kind_of_text(values):
+    runs = pa.RunEndEncodedArray.from_arrays(TWO_RUNS, values)
+    for array, expected in ((runs, ["a", "a", None]), (runs.slice(1), ["a", None]), (runs.slice(2, 0), [])):
+        read = text_column(array)
+        assert [text or None for text in read.texts] == expected
+        assert (read.nulls is not None) == (None in expected)
+
+
+def test_runs_that_are_not_utf8():
+    values = pa.array([b"a", b"\xff"]).view(pa.string())
+    runs = of_buffers(pa.run_end_encoded(pa.int32(), pa.string()), 3, children=[TWO_RUNS, values])
+    with pytest.raises(EncodeError, match="not UTF-8") as caught:
+        text_column(runs)
+    assert caught.value.row == 2
 
 
 def test_bytes_that_are_not_utf8_behind_other_layouts():

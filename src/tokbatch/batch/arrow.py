@@ -90,7 +90,7 @@ def text_column(values: pa.Array | pa.ChunkedArray, where: str = "texts", keep_g
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid as error:
-        failures = _rows_not_utf8(strings)
+        failures = _rows_not_utf8(_sound(strings, where))
         if not failures:
             raise InputError(f"a broken Arrow array: {error}", where=where) from None
         if not keep_going:
@@ -168,6 +168,7 @@ def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
         values = values.cast(pa.large_list(pa.int32()))
     elif not _is_list(kind) or not (pa.types.is_integer(kind.value_type) or pa.types.is_null(kind.value_type)):
         raise InputError(f"a column of lists of ids expected, found {kind}", where=where)
+    _validate(values, where)
     ids = values.flatten()  # without what lies under null rows and outside of a slice
     lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
     column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
@@ -178,23 +179,65 @@ def _as_large_strings(values: pa.Array | pa.ChunkedArray, where: str) -> pa.Larg
     """Give a column of any string type as one array with 64-bit offsets; the text itself is shared where it can be."""
     if isinstance(values, pa.ChunkedArray):
         chunks = [_as_large_strings(chunk, where) for chunk in values.chunks or [pa.array([], values.type)]]
-        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+        return chunks[0] if len(chunks) == 1 else pa.concat_arrays([_sound(chunk, where) for chunk in chunks])
     if isinstance(values, pa.ExtensionArray):
         return _as_large_strings(values.storage, where)
     if isinstance(values, pa.DictionaryArray):
         # First the dictionary: decoding knows no views, and overflows 32-bit offsets.
-        dictionary = _as_large_strings(values.dictionary, where)
-        return pa.DictionaryArray.from_arrays(values.indices, dictionary).dictionary_decode()
+        dictionary = _sound(_as_large_strings(values.dictionary, where), where)
+        _validate(values.indices, where)
+        try:
+            return pa.DictionaryArray.from_arrays(values.indices, dictionary, safe=False).dictionary_decode()
+        except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+            raise InputError(f"a broken Arrow array: {error}", where=where) from None
     kind = values.type
     if pa.types.is_run_end_encoded(kind):
-        return _as_large_strings(pc.run_end_decode(values), where)
+        return _run_end_decoded(values, where)
     if pa.types.is_large_string(kind):
         return values
-    if pa.types.is_string(kind) or pa.types.is_null(kind) or kind == pa.string_view():
+    if pa.types.is_string(kind) or pa.types.is_null(kind):
         return values.cast(pa.large_string())
+    if kind == pa.string_view():
+        return _views_as_large_strings(values, where)
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     hint = "if its bytes are UTF-8, cast it to string" if is_bytes else None
     raise InputError(f"a column of texts expected, found {kind}", where=where, hint=hint)
+
+
+def _run_end_decoded(values: pa.RunEndEncodedArray, where: str) -> pa.LargeStringArray:
+    """Decode a run-end encoding, by way of its values' row numbers: decoding knows neither views nor dictionaries."""
+    strings = _sound(_as_large_strings(values.values, where), where)
+    try:
+        runs = pa.RunEndEncodedArray.from_arrays(values.run_ends, row_numbers(len(strings)))
+    except pa.ArrowInvalid as error:
+        raise InputError(f"a broken Arrow array: {error}", where=where) from None
+    return strings.take(pc.run_end_decode(runs.slice(values.offset, len(values))))
+
+
+def _views_as_large_strings(values: pa.StringViewArray, where: str) -> pa.LargeStringArray:
+    """Copy the texts out of an array of views, once it is known that they lead nowhere else."""
+    _validate(values.view(pa.binary_view()), where)
+    return values.cast(pa.large_string())
+
+
+def _validate(values: pa.Array, where: str) -> None:
+    """Raise `InputError` for an array whose offsets or indices lead out of it."""
+    try:
+        values.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        raise InputError(f"a broken Arrow array: {error}", where=where) from None
+
+
+def _sound(strings: pa.LargeStringArray, where: str) -> pa.LargeStringArray:
+    """Give an array back, or raise `InputError` where its offsets go backwards or out of its bytes.
+
+    Arrow itself looks at that only in full validation, and aborts the process when it copies texts of such an array.
+    """
+    offsets, data = offsets_of(strings), strings.buffers()[2]
+    steps = pc.subtract(offsets.slice(1), offsets.slice(0, len(strings)))
+    if offsets[0].as_py() < 0 or last(offsets) > (data.size if data else 0) or (pc.min(steps).as_py() or 0) < 0:
+        raise InputError("a broken Arrow array: the offsets of its texts go backwards or out of it", where=where)
+    return strings
 
 
 def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchError]]:
