@@ -16,7 +16,7 @@ import pytest
 import tokbatch as tb
 from tokbatch import sample
 from tokbatch.engine.columns import TextColumn
-from tokbatch.spec import Truncation
+from tokbatch.spec import Padding, Truncation
 
 TEXTS = ["a <mask> b", "", None, "Hello  world\n", "naïve café 𝔘𝔫𝔦"]
 
@@ -238,6 +238,38 @@ def test_tokens_and_ids(tok):
         (lambda t: t.token_to_id(3), tb.InputError),
         (lambda t: t.id_to_token("x"), tb.DecodeError),
         (lambda t: t.id_to_token(-1), tb.DecodeError),
+        (lambda t: t.encode("a", add_special_tokens=None), tb.ConfigError),
+        (lambda t: t.encode_batch(["a"], add_special_tokens=None), tb.ConfigError),
+        (lambda t: t.count_batch(["a"], add_special_tokens="no"), tb.ConfigError),
+        (lambda t: t.verify_batch(["a"], [[1]], add_special_tokens=None), tb.ConfigError),
+        (lambda t: t.decode([1], skip_special_tokens=None), tb.ConfigError),
+        (lambda t: t.decode_batch([[1]], skip_special_tokens="no"), tb.ConfigError),
+        (lambda t: t.encode_batch(text for text in ("a", "\ud800")), tb.EncodeError),
+        (lambda t: t.encode_batch([b"a", "\ud800"]), tb.EncodeError),
+        (lambda t: t.encode_batch({"a": 1}), tb.InputError),
+        (lambda t: t.decode([1.5]), tb.DecodeError),
+        (lambda t: t.decode_batch([[1.5]]), tb.InputError),
+        (lambda t: t.verify_batch(["a"], [["\ud800"]]), tb.InputError),
+        (lambda t: t.with_options(truncation=5), tb.ConfigError),
+        (lambda t: t.with_options(truncation=Truncation(-1)), tb.ConfigError),
+        (lambda t: t.with_options(truncation=Truncation(4.5)), tb.ConfigError),
+        (lambda t: t.with_options(truncation=Truncation(4, stride=-1)), tb.ConfigError),
+        (lambda t: t.with_options(truncation=Truncation(4, direction="Up")), tb.ConfigError),
+        (lambda t: t.with_options(truncation=Truncation(4, strategy="Best")), tb.ConfigError),
+        (lambda t: t.with_options(padding=3), tb.ConfigError),
+        (lambda t: t.with_options(padding=Padding(None, "Up", None, 0, 0, "p")), tb.ConfigError),
+        (lambda t: t.with_options(padding=Padding(None, "Left", -1, 0, 0, "p")), tb.ConfigError),
+        (lambda t: t.with_options(padding=Padding(None, "Left", None, 2**32, 0, "p")), tb.ConfigError),
+        (lambda t: t.with_options(padding=Padding(None, "Left", None, 0, 0, "\ud800")), tb.ConfigError),
+        (lambda t: t.with_options(encode_special_tokens="no"), tb.ConfigError),
+        (lambda t: t.with_options(engine=3), tb.ConfigError),
+        (lambda t: t.from_json({}), tb.InputError),
+        (lambda t: t.from_json(10**10), tb.InputError),
+        (lambda t: t.from_json("{}", encode_special_tokens="no"), tb.ConfigError),
+        (lambda t: t.from_file(None), tb.InputError),
+        (lambda t: t.from_file("a\0b"), tb.InputError),
+        (lambda t: t.from_file("\ud800"), tb.InputError),
+        (lambda t: t.from_pretrained(None), tb.InputError),
     ],
 )
 def test_misuse_is_told_and_nothing_else_escapes(tok, misuse: Any, error: type[Exception]):
@@ -245,6 +277,15 @@ def test_misuse_is_told_and_nothing_else_escapes(tok, misuse: Any, error: type[E
         misuse(tok)
 
     assert str(caught.value)
+
+
+def test_the_example_of_the_module_is_true():
+    import doctest
+
+    from tokbatch import tokenizer
+
+    failed, attempted = doctest.testmod(tokenizer)
+    assert (failed, attempted > 3) == (0, True)
 
 
 def test_where_it_cannot_come_from(tmp_path):

@@ -2,7 +2,7 @@
 
     >>> import tokbatch as tb
     >>> from tokbatch import sample
-    >>> tok = tb.Tokenizer.from_file(sample.TOKENIZER)
+    >>> tok = tb.Tokenizer.from_file(sample.tokenizer_path())
     >>> tok.encode("a <mask> b").tokens
     ['<s>', 'a', ' <mask>', 'Ġb', '</s>']
     >>> tok.decode(tok.encode("a <mask> b").ids, skip_special_tokens=False)
@@ -16,7 +16,7 @@ from __future__ import annotations
 import operator
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -63,12 +63,12 @@ class Tokenizer:
         special tokens in a text are ordinary text. Raises `SpecError` for a broken file, and `UnsupportedError` for
         what is not reproduced exactly, with the JSON path.
         """
-        return cls(load_spec(path, encode_special_tokens), engine)
+        return cls(load_spec(path, _flag(encode_special_tokens, "encode_special_tokens")), engine)
 
     @classmethod
     def from_json(cls, data: str | bytes, engine: str = "auto", encode_special_tokens: bool = False) -> Tokenizer:
         """Load from the text of a tokenizer.json. See `from_file`."""
-        return cls(read_spec(data, encode_special_tokens), engine)
+        return cls(read_spec(data, _flag(encode_special_tokens, "encode_special_tokens")), engine)
 
     @classmethod
     def from_pretrained(
@@ -78,6 +78,8 @@ class Tokenizer:
 
         `name` is "organisation/name", or a local folder. Raises `InputError` where it can be had neither way.
         """
+        if not isinstance(name, str) or not isinstance(revision, str | None):
+            raise InputError("the name and the revision of a repository are str")
         if os.path.isdir(name):
             return cls.from_file(name, engine, encode_special_tokens)
         return cls.from_file(_from_hub(name, revision), engine, encode_special_tokens)
@@ -92,6 +94,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Give a tokenizer with other options than the file's. None takes truncation or padding out."""
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
+        _check_options({key: value for key, value in changes.items() if value is not _KEEP})
         changes = {
             key: value for key, value in changes.items() if value is not _KEEP and value != getattr(self.spec, key)
         }
@@ -149,7 +152,7 @@ class Tokenizer:
             if not isinstance(given, str):
                 raise EncodeError(f"a text is a str, not {type(given).__name__}", hint="columns go to encode_batch")
             _refuse_surrogates(given)
-        return self.engine.encode(text, pair, add_special_tokens)
+        return self.engine.encode(text, pair, _flag(add_special_tokens))
 
     def encode_batch(
         self, texts: Texts, add_special_tokens: bool = True, id_type: str = "int32"
@@ -160,6 +163,7 @@ class Tokenizer:
         a dictionary of these. A null text gives a null list. More than 2**31 - 1 ids give a `LargeListArray`. Raises
         `EncodeError` with the row.
         """
+        add_special_tokens = _flag(add_special_tokens)
         if id_type not in ("int32", "uint16"):
             raise ConfigError(f"{id_type!r} is no type of ids", where="id_type", hint='"int32" or "uint16"')
         given = text_column(as_array(texts))
@@ -177,17 +181,18 @@ class Tokenizer:
     def count_batch(self, texts: Texts, add_special_tokens: bool = True) -> pa.Int64Array:
         """Give the number of ids of each text of a column; null for a null text."""
         given = text_column(as_array(texts))
-        counts = pa.array(self.engine.count_batch(given.texts, add_special_tokens), pa.int64())
+        counts = pa.array(self.engine.count_batch(given.texts, _flag(add_special_tokens)), pa.int64())
         return counts if given.nulls is None else pc.if_else(given.nulls, None, counts)
 
     # -- decode -------------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Give the text of ids. Ids that no token has are passed over. Raises `DecodeError` for what is no id."""
-        return self.engine.decode(_checked_ids(ids), skip_special_tokens)
+        return self.engine.decode(_checked_ids(ids), _flag(skip_special_tokens, "skip_special_tokens"))
 
     def decode_batch(self, ids: IdLists, skip_special_tokens: bool = True) -> pa.StringArray:
         """Give the texts of a column of ids; null for a null list."""
+        skip_special_tokens = _flag(skip_special_tokens, "skip_special_tokens")
         column = id_column(as_id_array(ids))
         return string_array(self.engine.decode_batch(column.ids, skip_special_tokens), column.nulls)
 
@@ -200,6 +205,7 @@ class Tokenizer:
         `rstrip_chars` (whitespace characters that added tokens absorbed), `unk_tokens`; null for a null text.
         `add_special_tokens` says how the ids were made. Raises `InputError` where the columns do not fit.
         """
+        add_special_tokens = _flag(add_special_tokens)
         column, given = text_column(as_array(texts)), id_column(as_id_array(ids))
         if column.texts.rows != given.ids.rows:
             raise InputError(f"{column.texts.rows} texts, but {given.ids.rows} lists of ids")
@@ -211,6 +217,64 @@ def _unpickle(pickled_spec: bytes, engine: str) -> Tokenizer:
     tokenizer = Tokenizer(spec, engine)
     tokenizer.__dict__["_pickled_spec"] = pickled_spec
     return tokenizer
+
+
+def _flag(value: Any, name: str = "add_special_tokens") -> bool:
+    """Give a bool back: what only looks like one (None, "no") is refused."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"expected True or False, found {value!a:.40}", where=name)
+    return value
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Refuse options that no file could have."""
+    for name, value in options.items():
+        if name == "encode_special_tokens":
+            _flag(value, name)
+        elif value is not None:
+            kind, fields = _OPTIONS[name]
+            if not isinstance(value, kind):
+                raise ConfigError(f"expected a {kind.__name__} or None, found {value!a:.40}", where=name)
+            for field, is_allowed in fields.items():
+                found = getattr(value, field)
+                if not is_allowed(found):
+                    raise ConfigError(f"{found!a:.40} is not possible", where=f"{name}.{field}")
+
+
+def _whole(bits: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and 0 <= value < 1 << bits
+
+
+def _one_of(*names: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in names
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+_OPTIONS: dict[str, tuple[type, dict[str, Callable[[Any], bool]]]] = {
+    "truncation": (
+        Truncation,
+        {
+            "max_length": _whole(64),
+            "stride": _whole(64),
+            "strategy": _one_of("LongestFirst", "OnlyFirst", "OnlySecond"),
+            "direction": _one_of("Left", "Right"),
+        },
+    ),
+    "padding": (
+        Padding,
+        {
+            "fixed_length": lambda value: value is None or _whole(64)(value),
+            "direction": _one_of("Left", "Right"),
+            "pad_to_multiple_of": lambda value: value is None or _whole(64)(value),
+            "pad_id": _whole(32),
+            "pad_type_id": _whole(32),
+            "pad_token": _is_text,
+        },
+    ),
+}
 
 
 def _checked_ids(ids: Any) -> list[int]:

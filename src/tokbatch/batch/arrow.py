@@ -8,7 +8,7 @@ large strings goes in, and ids come out, without a copy of text or ids. What is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -68,10 +68,14 @@ def as_array(texts: Sequence[str | None] | pa.Array | pa.ChunkedArray) -> pa.Arr
         return texts
     if isinstance(texts, (str, bytes)):
         raise InputError("a list of texts expected, found one text", hint="put it into a list")
+    if isinstance(texts, (Mapping, Set)):
+        raise InputError(f"a list of texts expected, found a {type(texts).__name__}")
+    if isinstance(texts, Iterator):  # it is read twice where a text is none
+        texts = list(texts)
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
-        TextColumn.from_texts("" if text is None else text for text in texts)  # knows the row
+        TextColumn.from_texts(text if isinstance(text, str) else "" for text in texts)  # knows the row
         raise  # pragma: no cover
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         raise InputError(f"a list of texts expected: {error}") from None
@@ -148,8 +152,8 @@ def as_id_array(ids: Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray
     if isinstance(ids, (pa.Array, pa.ChunkedArray)):
         return ids
     try:
-        return pa.array(ids, pa.large_list(pa.int64()))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+        return pa.array(ids)  # of the type that is there: asked for integers, Arrow rounds fractions
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         raise InputError(f"a list of lists of ids expected: {error}") from None
 
 

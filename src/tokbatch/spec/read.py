@@ -55,7 +55,10 @@ _COMPONENTS = {
 
 def load_spec(path: str | os.PathLike[str], encode_special_tokens: bool = False) -> TokenizerSpec:
     """Read a tokenizer.json, one that gzip has packed (`.gz`), or the one in a folder."""
-    file = Path(path)
+    try:
+        file = Path(path)
+    except TypeError:
+        raise InputError(f"a path is a str or a path object, not {type(path).__name__}") from None
     try:
         if file.is_dir():
             file = file / "tokenizer.json"
@@ -69,6 +72,8 @@ def load_spec(path: str | os.PathLike[str], encode_special_tokens: bool = False)
 
 def read_spec(data: bytes | str, encode_special_tokens: bool = False) -> TokenizerSpec:
     """Read the text of a tokenizer.json."""
+    if not isinstance(data, (str, bytes, bytearray, memoryview)):
+        raise InputError(f"the text of a tokenizer.json is str or bytes, not {type(data).__name__}")
     try:
         raw = data.encode() if isinstance(data, str) else bytes(data)
     except UnicodeEncodeError as error:
