@@ -35,8 +35,12 @@ def output(folder, files, **run):
         "tokbatch": "1.0",
         "engine": "reference",
         "tokenizer": {"file": "t.json", "sha256": "ab" * 32, "vocab_size": 2000},
-        "inputs": [{"name": name} for name, _ in files],
-        "parts": [{"bytes": 1500}],
+        "config": {"base": "/"},
+        "inputs": [dict.fromkeys(("kind", "name", "path", "sha256"), name) | {"rows": 0} for name, _ in files],
+        "parts": [
+            {"path": "p", "input": files[0][0], "row_groups": [0, 1], "first_row": 0, "sha256": ""}
+            | {"rows": 0, "tokens": 0, "bytes": 1500}
+        ],
         "run": {"seconds": 3.0, "workers": 2, "retries": [], "skipped": [], **run},
     }
     storage.write_json("manifest.json", manifest)

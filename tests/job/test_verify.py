@@ -7,7 +7,7 @@ import pytest
 
 from corpora import write_config, write_corpus
 from tokbatch import sample
-from tokbatch.errors import InputError
+from tokbatch.errors import InputError, TokbatchError
 from tokbatch.job import load_config, render_report, run_job, verify_output
 
 
@@ -126,3 +126,32 @@ def test_an_unfinished_output(output):
     (output / "manifest.json").write_text('{"format": 99}')
     with pytest.raises(InputError, match="not a manifest"):
         verify_output(output)
+
+
+@pytest.mark.parametrize(
+    ("breakage", "said"),
+    [
+        (lambda m: [m.pop(key) for key in list(m) if key not in ("format", "parts")], r"\$\.tokbatch is missing"),
+        (lambda m: m.pop("run"), r"\$\.run is"),
+        (lambda m: m.update(parts={}), r"\$\.parts is"),
+        (lambda m: m["parts"][1].pop("rows"), r"\$\.parts\[1\]\.rows is"),
+        (lambda m: m["parts"][1].update(input="none"), r"\$\.parts\[1\]\.input is"),
+        (lambda m: m["parts"][0].update(row_groups=[1]), r"\$\.parts\[0\]\.row_groups is"),
+        (lambda m: m["inputs"].append(None), r"\$\.inputs\[2\] is"),
+        (lambda m: m["tokenizer"].update(vocab_size="many"), r"\$\.tokenizer\.vocab_size is"),
+        (lambda m: m["config"].update(input=3), "input: expected a table"),
+    ],
+)
+def test_a_broken_manifest_is_named(output, breakage, said):
+    change(output / "manifest.json", breakage)
+    for function in (verify_output, render_report) if "expected" not in said else (verify_output,):
+        with pytest.raises(TokbatchError, match=said) as caught:
+            function(output)
+        assert caught.value.where == str(output / "manifest.json")
+
+
+def test_broken_statistics_are_named(output):
+    (output / "stats.json").write_text('{"files": ["a"], "total": {}}')
+    for function in (verify_output, render_report):
+        with pytest.raises(InputError, match=r"not a stats\.json of tokbatch"):
+            function(output)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,28 @@ from tokbatch.job.prepare import Job
 from tokbatch.job.storage import Storage
 
 FORMAT = 1
+
+# What readers of a manifest rely on: types by key; a list has entries of one shape.
+_SHAPE: dict[str, Any] = {
+    "tokbatch": str,
+    "engine": str,
+    "tokenizer": {"sha256": str, "vocab_size": int},
+    "config": {"base": str},
+    "inputs": [
+        {"kind": str, "name": str, "path": str, "subset": str | None, "split": str | None}
+        | {"rows": int, "sha256": str}
+    ],
+    "parts": [
+        {"path": str, "input": str, "row_groups": [int], "first_row": int}
+        | {"rows": int, "tokens": int, "bytes": int, "sha256": str}
+    ],
+    "run": {
+        "seconds": int | float,
+        "workers": int,
+        "retries": [{"input": str, "rows": str, "reason": str}],
+        "skipped": [{"input": str, "reason": str}],
+    },
+}
 
 
 def shard_record(job: Job, index: int, part: str, result: Any) -> dict[str, Any]:
@@ -78,16 +100,42 @@ def read_stats(folder: Path) -> tuple[list[tuple[str, Stats]], Stats]:
             for entry in content["files"]
         ]
         return files, Stats.from_json(content["total"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"not a stats.json of tokbatch: {error!r}", where=str(folder / "stats.json")) from None
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read manifest.json. Raises `InputError` where the folder is no finished output."""
     manifest = read_result(folder, "manifest.json")
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "parts" not in manifest:
-        raise InputError("not a manifest.json of this version of tokbatch", where=str(folder / "manifest.json"))
+    where = str(folder / "manifest.json")
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError("not a manifest.json of this version of tokbatch", where=where)
+    broken = _first_misfit(manifest, _SHAPE, "$")
+    if broken is None:
+        inputs = {entry["name"] for entry in manifest["inputs"]}
+        strays = [index for index, part in enumerate(manifest["parts"]) if part["input"] not in inputs]
+        pairs = [index for index, part in enumerate(manifest["parts"]) if len(part["row_groups"]) != 2]
+        broken = f"$.parts[{strays[0]}].input" if strays else f"$.parts[{pairs[0]}].row_groups" if pairs else None
+    if broken is not None:
+        raise InputError(
+            f"a broken manifest.json: {broken} is missing, or is not what it should be",
+            where=where,
+            hint="make the output anew with `tokbatch run CONFIG --overwrite`",
+        )
     return manifest
+
+
+def _first_misfit(value: Any, shape: Any, path: str) -> str | None:
+    """Give the path of the first value that does not have its shape."""
+    below: Iterable[tuple[str, Any, Any]]
+    if isinstance(shape, dict) and isinstance(value, dict):
+        below = ((f"{path}.{key}", value.get(key), inner) for key, inner in shape.items())
+    elif isinstance(shape, list) and isinstance(value, list):
+        below = ((f"{path}[{index}]", entry, shape[0]) for index, entry in enumerate(value))
+    else:
+        fits = not isinstance(shape, dict | list) and isinstance(value, shape) and not isinstance(value, bool)
+        return None if fits else path
+    return next((found for each in below if (found := _first_misfit(each[1], each[2], each[0]))), None)
 
 
 def read_result(folder: Path, name: str) -> Any:
