@@ -132,6 +132,25 @@ def test_explain_shows_the_token_its_place_and_what_decoding_loses():
     assert "(1 character absorbed to the left of added tokens)" in result.stdout
 
 
+@pytest.mark.parametrize(("ids", "tokens"), [([1, 0], ["<s>"]), ([1], ["<s>", "x"])])
+def test_explain_shows_a_special_token_with_more_ids_than_tokens_or_fewer(tmp_path, ids, tokens):
+    single = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    value = {
+        "model": {"type": "WordLevel", "vocab": {"a": 0, "<s>": 1}, "unk_token": "a"},
+        "added_tokens": [],
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": single,
+            "special_tokens": {"<s>": {"id": "<s>", "ids": ids, "tokens": tokens}},
+        },
+    }
+    (tmp_path / "t.json").write_text(json.dumps(value))
+    result = tokbatch("explain", tmp_path / "t.json", "a", "--engine", "reference")
+    assert f"ids             {[*ids, 0]}" in result.stdout
+    assert "post-processed  '<s>'=1 " in result.stdout
+
+
 def test_explain_shows_every_blank_and_reads_stdin():
     result = tokbatch("explain", TOKENIZER, "-", "--no-special-tokens", stdin="tab\tno-break\u00a0line\n")
     assert r"'tab\tno-break\xa0line\n'" in result.stdout
@@ -196,3 +215,14 @@ def test_the_installed_command_and_a_closed_pipe(job):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == tokbatch("report", folder / "out").stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_cannot_show_everything(job, encoding):
+    folder, _, _ = job
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for arguments in (["report", str(folder / "out")], ["explain", TOKENIZER, "naïve 日本"]):
+        command = [sys.executable, "-m", "tokbatch.frontends.cli", *arguments]
+        done = subprocess.run(command, capture_output=True, env=environment, check=True)
+        assert done.stderr == b""
+        assert b"\\u" in done.stdout

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from tokbatch.engine.protocol import Stage
 
@@ -51,7 +52,7 @@ def first_difference(left: Sequence[Stage], right: Sequence[Stage]) -> Differenc
 
 
 def _entries(stage: Stage) -> list[Entry]:
-    return list(zip(stage.pieces, stage.ids, strict=True))
+    return [(piece or "", token_id) for piece, token_id in zip_longest(stage.pieces, stage.ids)]
 
 
 def _described(entry: Entry | None) -> str:

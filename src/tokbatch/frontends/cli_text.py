@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tokbatch.job.prepare import Job, worker_count
@@ -61,10 +62,9 @@ def render_explanation(tokenizer: Tokenizer, text: str, add_special_tokens: bool
     encoding = tokenizer.encode(text, add_special_tokens=add_special_tokens)
     lines = [f"{tokenizer!r}", "", f"text            {_quoted(text)}"]
     for stage in tokenizer.engine.trace(text, add_special_tokens):
-        ids = [*stage.ids, *[None] * (len(stage.pieces) - len(stage.ids))]
         pieces = [
-            _quoted(piece) + ("" if token_id is None else f"={token_id}")
-            for piece, token_id in zip(stage.pieces, ids, strict=True)
+            _quoted(piece or "") + ("" if token_id is None else f"={token_id}")
+            for piece, token_id in zip_longest(stage.pieces, stage.ids)
         ]
         lines += _wrapped(stage.name, pieces)
     lines += ["", *_tokens(encoding, text), ""]
@@ -79,9 +79,12 @@ def render_explanation(tokenizer: Tokenizer, text: str, add_special_tokens: bool
 
 def _tokens(encoding: Encoding, text: str) -> list[str]:
     table = [["token", "of the text", "id", "from", "to"]]
-    for token, token_id, (start, end) in zip(encoding.tokens, encoding.ids, encoding.offsets, strict=True):
+    # A special token of a template may have more ids than tokens, or fewer.
+    for token, token_id, offsets in zip_longest(encoding.tokens, encoding.ids, encoding.offsets):
+        start, end = offsets or (0, 0)
         covered = _quoted(text[start:end]) if end > start else ""
-        table.append([_quoted(token), covered, str(token_id), str(start), str(end)])
+        shown = "" if token_id is None else str(token_id)
+        table.append(["" if token is None else _quoted(token), covered, shown, str(start), str(end)])
     return render_table(table, left=2)
 
 

@@ -15,7 +15,7 @@ import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Generic, TypeVar
 
 from tokbatch.engine.columns import IdColumn, TextColumn, int32_ids
@@ -328,12 +328,13 @@ class ReferenceEngine:
         pretokens = [(m and m.token_id, piece.text) for m, piece in self._pretokens(text, self._aligned)]
         model = self._model_encoding(text, 0)
         final = self._post_processed(self._model_encoding(text, 0), None, add_special_tokens)
+        # A special token of a template may have more ids than tokens, or fewer.
         stages: list[tuple[str, list[tuple[Any, str]]]] = [
             ("added tokens", raw),
             ("normalized", pieces),
             ("pretokens", pretokens),
             ("model", list(zip(model.ids, model.tokens, strict=True))),
-            ("post-processed", list(zip(final.ids, final.tokens, strict=True))),
+            ("post-processed", [(i, t or "") for i, t in zip_longest(final.ids, final.tokens)]),
         ]
         return [
             Stage(name, [piece for _, piece in found], [token_id for token_id, _ in found]) for name, found in stages
