@@ -305,6 +305,19 @@ def test_no_good_file_at_all(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_no_input_that_the_workers_can_read(tmp_path):
+    for name in ("a.parquet", "b.parquet"):
+        path = write_corpus(tmp_path, name, 60)
+        content = bytearray(path.read_bytes())
+        content[4:200] = bytes(196)  # the footer is whole: only who reads the pages can tell
+        path.write_bytes(content)
+    config = load_config(write_config(tmp_path, run__on_bad_file="skip"))
+    for resume in (False, True):
+        with pytest.raises(InputError, match="none of the inputs can be read"):
+            run_job(config, resume=resume)
+        assert not (tmp_path / "out/manifest.json").exists()
+
+
 def test_loss_that_the_policy_forbids(tmp_path):
     tokenizer = json.loads(sample.tokenizer_path().read_text())
     tokenizer["model"] = {"type": "WordLevel", "vocab": {"a": 0, "<unk>": 1}, "unk_token": "<unk>"}

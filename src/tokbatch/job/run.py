@@ -95,6 +95,9 @@ class _Run:
         workers = worker_count(self.job.config, len(pending))
         if pending:
             self._work_off(pending, workers)
+        if not self.records:
+            name, reason = next(iter(self._all_skipped().items()))
+            raise InputError("none of the inputs can be read", where=name, hint=reason)
         seconds = time.monotonic() - start
         run = {
             "host": socket.gethostname(),
