@@ -226,3 +226,6 @@ def test_a_terminal_that_cannot_show_everything(job, encoding):
         done = subprocess.run(command, capture_output=True, env=environment, check=True)
         assert done.stderr == b""
         assert b"\\u" in done.stdout
+    command = [sys.executable, "-m", "tokbatch.frontends.cli", "report", str(folder / "out"), "--json"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert json.loads(done.stdout)["total"]["documents"] == 70

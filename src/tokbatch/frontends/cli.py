@@ -7,6 +7,7 @@ Data goes to stdout, talk to stderr. Exit status: 0 done, 1 the job failed or so
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import signal
@@ -44,6 +45,10 @@ def main() -> None:
     """Run the command line; the entry point of the installed `tokbatch`."""
     # A job that is told to end (a preempted machine, a batch system) ends as by Ctrl-C: at once, and resumable.
     signal.signal(signal.SIGTERM, _interrupt)
+    # A terminal that knows only ASCII gets escapes: a text that cannot be shown is no reason to fail.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="tokbatch")
     except BrokenPipeError:  # `tokbatch report | head`
@@ -212,7 +217,9 @@ def report(
     manifest, (files, total) = read_manifest(out), read_stats(out)
     head = {key: manifest[key] for key in ("tokbatch", "engine", "tokenizer", "run")}
     stats = {"files": [{"file": name, **s.to_json()} for name, s in files], "total": total.to_json()}
-    print(json.dumps({**head, **stats}, ensure_ascii=False, indent=1))
+    # JSON has escapes of its own for a terminal that does not know a character.
+    only_ascii = (sys.stdout.encoding or "ascii").lower() not in ("utf-8", "utf8")
+    print(json.dumps({**head, **stats}, ensure_ascii=only_ascii, indent=1))
 
 
 @app.command()
