@@ -93,6 +93,30 @@ def test_what_the_decoder_fails_on_is_lossy_and_the_others_are_not(engine):
     assert tok.verify_batch(texts, ids).field("verdict").to_pylist() == ["exact", "lossy", "exact"]
 
 
+@pytest.mark.parametrize("normalized", [True, False])
+def test_whitespace_that_several_tokens_consumed_is_counted_once(normalized):
+    """The blank takes all blanks after it, and each of those is matched again."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": True, "normalized": normalized, "special": False}
+    value = {
+        "added_tokens": [{"id": 1, "content": " ", **flags}, {"id": 2, "content": "<m>", **flags}],
+        "pre_tokenizer": BYTE_LEVEL,
+        "decoder": BYTE_LEVEL,
+        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+    }
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine="reference")
+
+    assert tok.encode("a   a").tokens == ["a", "   ", "  ", " ", "a"], "as the oracle has them"
+    assert verdict(tok, "a   a")["rstrip_chars"] == 2
+    assert verdict(tok, "a<m>  a \t a")["rstrip_chars"] == 4
+    length = 20_000
+    assert verdict(tok, " " * length) == {
+        "verdict": "exact",
+        "lstrip_chars": 0,
+        "rstrip_chars": length - 1,
+        "unk_tokens": 0,
+    }
+
+
 def test_a_truncated_document_is_lossy(roberta):
     from tokbatch.spec import Truncation
 

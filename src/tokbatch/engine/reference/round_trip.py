@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import VERDICTS, Absorbed, Verification
-from tokbatch.engine.reference.added_tokens import AddedMatch
+from tokbatch.engine.reference.added_tokens import AddedMatch, gaps
 from tokbatch.errors import DecodeError, EncodeError
 
 if TYPE_CHECKING:
@@ -132,21 +132,32 @@ def _absorbed(engine: ReferenceEngine, text: str, ids: list[int]) -> list[tuple[
     """Give (side, token content, whitespace) for each added token of a text that absorbed any.
 
     Only a text among whose ids is that of an added token with `lstrip` or `rstrip` is looked at, or one that
-    may have been truncated.
+    may have been truncated. Whitespace that several matches consumed was absorbed by the first of them.
     """
     stripping = engine.added_vocabulary.stripping_ids
     if not stripping or (engine.spec.truncation is None and stripping.isdisjoint(ids)):
         return []
     absorbed = []
     try:
-        for match, piece in engine.pieces(text):
-            if match is None:
-                continue
-            content = engine.added_vocabulary.by_id[match.token_id].content
-            before = piece[: max(match.content_start - match.start, 0)]
-            after = piece[max(match.content_end - match.start, 0) :]
-            absorbed += [("lstrip", content, before)] if before else []
-            absorbed += [("rstrip", content, after)] if after else []
+        for searched, matches in _passes(engine, text):
+            claimed = 0
+            for match in matches:
+                content = engine.added_vocabulary.by_id[match.token_id].content
+                before = searched[max(match.start, claimed) : match.content_start]
+                after = searched[max(match.content_end, match.start, claimed) : match.end]
+                absorbed += [("lstrip", content, before)] if before else []
+                absorbed += [("rstrip", content, after)] if after else []
+                claimed = max(claimed, match.end)
     except EncodeError:
         return []
     return absorbed
+
+
+def _passes(engine: ReferenceEngine, text: str) -> Iterator[tuple[str, list[AddedMatch]]]:
+    """Yield each text that is searched for added tokens, with its matches: the document, then what lies between."""
+    matches = engine.added_vocabulary.raw_pass.matches(text)
+    yield text, matches
+    for match, start, end in gaps(matches, len(text)):
+        if match is None:
+            normalized = engine.normalizer.normalize(text[start:end])
+            yield normalized, engine.added_vocabulary.normalized_pass.matches(normalized)
