@@ -229,3 +229,19 @@ def test_a_terminal_that_cannot_show_everything(job, encoding):
     command = [sys.executable, "-m", "tokbatch.frontends.cli", "report", str(folder / "out"), "--json"]
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert json.loads(done.stdout)["total"]["documents"] == 70
+
+
+def test_a_native_engine_that_is_missing_is_told(tmp_path, monkeypatch):
+    for reason in (None, "no such module"):
+        monkeypatch.setattr("tokbatch.engine.native._why_not", reason)
+        said = tokbatch("--version").stdout.splitlines()[1]
+        assert said == f"native engine: {f'NOT INSTALLED: {reason}' if reason else 'installed'}"
+    inspected = tokbatch("inspect", TOKENIZER)
+    assert inspected.stdout.startswith("<Tokenizer BPE, ")
+    assert "reference engine>\n" in inspected.stdout
+    assert "WARNING: the native engine is not installed" in inspected.stderr
+    write_corpus(tmp_path, "a.parquet", 3)
+    done = tokbatch("run", write_config(tmp_path, tokenizer__engine="auto"))
+    assert "WARNING: the native engine is not installed: no such module" in done.stderr
+    assert "reference engine>" in done.stderr.splitlines()[0]
+    assert json.loads((tmp_path / "out/manifest.json").read_text())["engine"] == "reference"

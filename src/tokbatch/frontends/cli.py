@@ -90,7 +90,7 @@ def _say(*lines: str) -> None:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Say the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Say the version and the engine, and end.")] = False,
 ) -> None:
     """Turn a corpus into token ids: exactly those of Hugging Face tokenizers, with a record of what they lose.
 
@@ -106,7 +106,11 @@ def _root(
         tokbatch explain tokenizer.json 'a <mask> b'
     """
     if version:
+        from tokbatch.engine.native import why_unavailable
+
+        missing = why_unavailable()
         print(f"tokbatch {__version__}")
+        print(f"native engine: {'installed' if missing is None else f'NOT INSTALLED: {missing}'}")
         raise typer.Exit()
 
 
@@ -231,10 +235,16 @@ def inspect(tokenizer: TokenizerArgument) -> None:
         tokbatch inspect tokenizer.json
         tokbatch inspect org/name
     """
+    from tokbatch.engine.native import why_unavailable
     from tokbatch.frontends.cli_text import render_facts
     from tokbatch.spec.describe import describe
 
-    print(render_facts(describe(_load(tokenizer, "auto").spec)))
+    loaded = _load(tokenizer, "auto")
+    print(f"{loaded!r}\n")
+    print(render_facts(describe(loaded.spec)))
+    missing = why_unavailable()
+    if missing is not None:
+        _say(f"WARNING: the native engine is not installed, work is slow without it: {missing}")
 
 
 @app.command()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokbatch.batch.stats import Stats
+from tokbatch.engine.native import why_unavailable
 from tokbatch.errors import InputError, OutputError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
@@ -330,6 +331,9 @@ def _say_what(job: Job, progress: Progress) -> None:
     progress.note(f"{inputs}, {rows:,} documents, {size} of text, {len(job.shards)} shards; {job.tokenizer!r}")
     if job.identity["engine"] == "reference":
         progress.note("note: the reference engine (pure Python) does the work; it is exact, and slow")
+        missing = why_unavailable()
+        if missing is not None and job.config.tokenizer.engine == "auto":
+            progress.note(f"WARNING: the native engine is not installed: {missing}")
 
 
 def _record_name(shard: Shard) -> str:
