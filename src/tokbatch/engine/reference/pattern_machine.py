@@ -311,6 +311,6 @@ class _Run:
     def give_up(self) -> None:
         raise EncodeError(
             f"a regular expression went back {RETRY_LIMIT:,} times on this text without an answer",
-            hint="tokenizers fails on such a text too; a pattern without nested repeats has no such limit",
+            hint="tokenizers may answer or fail; a pattern without nested repeats has no such limit",
             code="pattern-gave-up",
         )
