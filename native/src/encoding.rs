@@ -61,8 +61,7 @@ impl Encoding {
     }
 
     /// Tokens that a template adds: they have no place in the text.
-    pub fn of_special_tokens<'a>(tokens: impl Iterator<Item = (&'a str, u32)>, type_id: u32) -> Encoding {
-        let (tokens, ids): (Vec<String>, Vec<u32>) = tokens.map(|(token, id)| (token.to_owned(), id)).unzip();
+    pub fn of_special_tokens(ids: Vec<u32>, tokens: Vec<String>, type_id: u32) -> Encoding {
         let n = ids.len();
         Encoding { special_tokens_mask: vec![1; n], ..Encoding::of_text(ids, tokens, vec![(0, 0); n], vec![None; n], type_id) }
     }
@@ -81,7 +80,8 @@ impl Encoding {
     pub fn part(&self, start: usize, end: usize) -> Encoding {
         Encoding {
             ids: self.ids[start..end].to_vec(),
-            tokens: self.tokens[start..end].to_vec(),
+            // A template may have given fewer strings than ids.
+            tokens: self.tokens[start.min(self.tokens.len())..end.min(self.tokens.len())].to_vec(),
             offsets: self.offsets[start..end].to_vec(),
             type_ids: self.type_ids[start..end].to_vec(),
             special_tokens_mask: self.special_tokens_mask[start..end].to_vec(),

@@ -102,6 +102,18 @@ impl Normalizer {
         }
     }
 
+    /// Whether any piece of a text may change when it is normalized alone; false is a proof that none does.
+    pub fn may_change_within(&self, text: &str) -> bool {
+        match self {
+            Normalizer::Strip { .. } => {
+                let whitespace = set_named("whitespace");
+                text.chars().any(|character| whitespace.contains(character))
+            }
+            Normalizer::Chain(parts) => parts.iter().any(|part| part.may_change_within(text)),
+            _ => self.may_change(text),
+        }
+    }
+
     /// Whether a text may change; false is a proof that it does not.
     pub fn may_change(&self, text: &str) -> bool {
         match self {

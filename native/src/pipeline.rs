@@ -235,12 +235,23 @@ where
         for row in first_row..end_row {
             let place = texts.offset(row) - base;
             let text = checked.and_then(|text| text.get(place..texts.offset(row + 1) - base));
+            let happened = worker.happenings.len();
             let outcome = text.map_or_else(|| texts.text(row), Ok).and_then(|text| {
                 is_rewritten |= self.find_pieces(worker, text, place)?;
                 Ok(text)
             });
             match outcome {
-                Ok(text) => is_rewritten = is_rewritten || self.normalizer().is_some_and(|n| n.may_change(text)),
+                Ok(text) => {
+                    let is_whole = worker.happenings.len() == happened;
+                    is_rewritten = is_rewritten
+                        || self.normalizer().is_some_and(|n| {
+                            if is_whole {
+                                n.may_change(text)
+                            } else {
+                                n.may_change_within(text)
+                            }
+                        });
+                }
                 Err(error) => {
                     let error = if error.row.is_some() { error } else { error.in_row(row) };
                     sink.failures.push((row, error));

@@ -201,8 +201,7 @@ fn fill_template(
                     let message = format!("the template has no special token {name}");
                     return failure(message, "$.post_processor.special_tokens");
                 };
-                let tokens = token.tokens.iter().map(String::as_str).zip(token.ids.iter().copied());
-                pieces.push(Encoding::of_special_tokens(tokens, *type_id));
+                pieces.push(Encoding::of_special_tokens(token.ids.to_vec(), token.tokens.to_vec(), *type_id));
             }
             TemplatePiece::SpecialToken { .. } => {}
         }
@@ -225,7 +224,8 @@ impl Frame {
             _ => (self.opens_b.then_some(&self.sep), self.type_id_b.unwrap_or(0)),
         };
         let special = |token: Option<&(String, u32)>| {
-            Encoding::of_special_tokens(token.into_iter().map(|(token, id)| (token.as_str(), *id)), type_id)
+            let (tokens, ids) = token.into_iter().map(|(token, id)| (token.clone(), *id)).unzip();
+            Encoding::of_special_tokens(ids, tokens, type_id)
         };
         let mut text = encoding.part(0, encoding.len());
         text.special_tokens_mask = vec![0; text.len()];
