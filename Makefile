@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-$(STAMP): pyproject.toml src/tokbatch/_version.py
+$(STAMP): pyproject.toml setup.py src/tokbatch/_version.py native/Cargo.toml native/Cargo.lock $(shell find native/src -name "*.rs")
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
@@ -34,4 +34,4 @@ oracles: $(STAMP)  ## regenerate the frozen answers of the oracle and compare th
 	$(BIN)/python tests/oracles/make_oracles.py --check
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) build dist out src/*.egg-info
+	rm -rf $(VENV) build dist out src/*.egg-info src/tokbatch/*.so native/target
