@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import array
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -18,8 +18,9 @@ from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire import WIRE_VERSION, to_wire
-from tokbatch.errors import EngineUnavailableError, TokbatchError, from_dict
-from tokbatch.spec import TokenizerSpec
+from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
+from tokbatch.spec import TokenizerSpec, post_processors
+from tokbatch.spec.added_token_ids import added_token_table
 
 _native: Any
 try:
@@ -31,6 +32,7 @@ else:
     _why_not = None if _native.WIRE_VERSION == WIRE_VERSION else "the extension module is of another version"
 
 T = TypeVar("T")
+LARGEST_ID = 2**31 - 1  # its columns hold ids in 32 bits with a sign
 
 
 def why_unavailable() -> str | None:
@@ -52,6 +54,14 @@ class NativeEngine:
             )
         self.spec = spec
         self._engine = _checked(lambda: _native.Engine(to_wire(spec)))
+        largest = max(_ids_named_in(spec), default=0)
+        if largest > LARGEST_ID:
+            raise UnsupportedError(
+                f"the native engine gives ids up to {LARGEST_ID}, and this tokenizer has {largest}",
+                where="$",
+                code="native-unsupported",
+                hint='engine="reference" encodes the documents that do without such ids',
+            )
 
     def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
         """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
@@ -169,6 +179,23 @@ def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
 def _as_int64(offsets: Any) -> memoryview:
     view = memoryview(offsets)
     return view if view.format == "q" else view.cast("B").cast("q")
+
+
+def _ids_named_in(spec: TokenizerSpec) -> Iterator[int]:
+    """Yield every id that the spec can give: of the vocabulary, of added tokens, of the template, of padding."""
+    vocab = spec.model.vocab
+    yield from vocab.values() if isinstance(vocab, dict) else range(len(vocab))
+    yield from added_token_table(spec).in_force
+    yield from () if spec.padding is None else (spec.padding.pad_id,)
+    steps = [spec.post_processor]
+    while steps:
+        step = steps.pop()
+        if isinstance(step, post_processors.Sequence):
+            steps += step.processors
+        elif isinstance(step, (post_processors.BertProcessing, post_processors.RobertaProcessing)):
+            yield from (step.cls[1], step.sep[1])
+        elif isinstance(step, post_processors.TemplateProcessing):
+            yield from (token_id for token in step.special_tokens.values() for token_id in token.ids)
 
 
 def _checked(call: Callable[[], T]) -> T:
