@@ -222,3 +222,14 @@ def test_every_key_has_a_help_text_of_its_own():
     assert all(texts)
     assert len(set(texts)) == len(texts)
     assert not difflib.get_close_matches("help", texts)
+
+
+def test_the_page_of_the_settings_is_made_from_them():
+    import pathlib
+    import subprocess
+    import sys
+
+    script = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "make_config_page.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr

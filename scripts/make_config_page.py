@@ -1,0 +1,68 @@
+"""Write docs/config.md from the definitions of the settings in `tokbatch.job.config`.
+
+python scripts/make_config_page.py [--check]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import sys
+from typing import Any
+
+from tokbatch.job import config
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "config.md"
+SECTIONS = {
+    "tokenizer": config.TokenizerConfig,
+    "tokenizer.truncation": config.TruncationConfig,
+    "input": config.InputConfig,
+    "output": config.OutputConfig,
+    "check": config.CheckConfig,
+    "run": config.RunConfig,
+}
+HEAD = """# The config of a job
+
+A TOML file; `scripts/make_config_page.py` made this page from the settings' definitions. An unknown key is an error that
+names the nearest known one, and all mistakes are reported at once. Relative paths start from the folder of the config file.
+
+On the command line, `--set a.b=value` lays a value over the file's. The value is TOML (`--set run.workers=4`, `--set
+'tokenizer.append=["<|endoftext|>"]'`); what is not TOML is a string, so that `--set output.path=out/a` needs no quotes.
+
+Exit status of `tokbatch run`: 0 done, 1 the job failed or found a loss that the policy forbids, 2 a bad command or
+config, 130 interrupted. What is finished of an interrupted or failed job stays, and `--resume` goes on from there: with the same
+settings, except for `run.workers`, `run.retries`, `run.on_bad_file` and the output's place. The unit of resuming is the
+shard; `run.shard_bytes` makes shards smaller.
+"""
+
+
+def default_of(field: dataclasses.Field[Any]) -> str:
+    """Give the default as it would stand in the file."""
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return "required"
+    if value is None:
+        return "not set"
+    return f"`{json.dumps(list(value) if isinstance(value, tuple) else value)}`"
+
+
+def page() -> str:
+    """Give the text of the page."""
+    parts = [HEAD]
+    for name, section in SECTIONS.items():
+        parts.append(f"\n## [{name}]\n\n{section.__doc__}\n\n| key | default | what it is |\n|---|---|---|\n")
+        for field in dataclasses.fields(section):
+            text = field.metadata["help"].replace("|", "\\|")
+            parts.append(f"| `{field.name}` | {default_of(field)} | {text} |\n")
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page(), encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != page():
+        sys.exit("docs/config.md is not what scripts/make_config_page.py makes of the settings")
