@@ -24,15 +24,16 @@ SECTIONS = {
 }
 HEAD = """# The config of a job
 
-A TOML file; `scripts/make_config_page.py` made this page from the settings' definitions. An unknown key is an error that
-names the nearest known one, and all mistakes are reported at once. Relative paths start from the folder of the config file.
+A TOML file; `scripts/make_config_page.py` made this page from the settings' definitions. An unknown key is an error
+that names the nearest known one, and all mistakes are reported at once. Relative paths start from the folder of the
+config file.
 
 On the command line, `--set a.b=value` lays a value over the file's. The value is TOML (`--set run.workers=4`, `--set
 'tokenizer.append=["<|endoftext|>"]'`); what is not TOML is a string, so that `--set output.path=out/a` needs no quotes.
 
 Exit status of `tokbatch run`: 0 done, 1 the job failed or found a loss that the policy forbids, 2 a bad command or
-config, 130 interrupted. What is finished of an interrupted or failed job stays, and `--resume` goes on from there: with the same
-settings, except for `run.workers`, `run.retries`, `run.on_bad_file` and the output's place. The unit of resuming is the
+config, 130 interrupted. What is finished of an interrupted or failed job stays, and `--resume` goes on from there:
+with the same settings, except for `run.workers`, `run.retries` and `run.on_bad_file`. The unit of resuming is the
 shard; `run.shard_bytes` makes shards smaller.
 """
 
