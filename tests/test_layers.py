@@ -123,7 +123,7 @@ def test_the_project_speaks_of_itself_alone():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     if not tracked:
         pytest.skip("not a git checkout")
-    pattern = re.compile(rb"/work/(main|shared)|/root/|artifactory")
+    pattern = re.compile(rb"/([w]ork|[r]oot|[h]ome)/|artifactory")
     bad = [
         name
         for name in tracked
