@@ -14,10 +14,9 @@ import msgspec
 from tokbatch.spec import TokenizerSpec, regex_tree
 from tokbatch.spec.added_token_ids import added_token_table
 from tokbatch.spec.pattern import Pattern
+from tokbatch.spec.pre_tokenizers import GPT2_PATTERN
 from tokbatch.spec.regex_syntax import parse
 
-# ByteLevel's own pattern; the same stands in engine/reference/pre_tokenizers.py.
-GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 WIRE_VERSION = 2  # the same number stands in native/src/spec.rs
 
 

@@ -14,6 +14,9 @@ from tokbatch.spec.pattern import Pattern
 Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 PrependScheme = Literal["first", "never", "always"]
 
+# ByteLevel's own pattern, which no file spells out. Source: openai/gpt-2, src/encoder.py.
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
 
 class BertPreTokenizer(msgspec.Struct, frozen=True, tag_field="type", tag="BertPreTokenizer"):
     """Split at whitespace, which goes, and around each punctuation character."""

@@ -25,12 +25,10 @@ from tokbatch.engine.reference.split_behaviors import CHARACTER_TEMPLATES, behav
 from tokbatch.errors import EncodeError
 from tokbatch.spec import pre_tokenizers as specs
 from tokbatch.spec.pattern import Pattern
+from tokbatch.spec.pre_tokenizers import GPT2_PATTERN
 from tokbatch.spec.unicode import CodePointSet, rust_regex_class, script_ranges, set_named
 
 Spans = list[tuple[int, int]]
-
-# ByteLevel's own pattern. Source: openai/gpt-2, src/encoder.py.
-GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 _CACHED_PRETOKENS = 1 << 16
 _CACHED_LENGTH = 32  # characters
