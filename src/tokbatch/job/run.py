@@ -21,11 +21,11 @@ from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
 from tokbatch.job.manifest import merged, shard_record, write_results
 from tokbatch.job.plan import Shard
-from tokbatch.job.pool import Event, Pool
 from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, megabytes
 from tokbatch.job.storage import FileSystem, Storage, told
-from tokbatch.job.worker import ShardResult, Task, WorkerSetup, work
+from tokbatch.job.worker import ShardResult, Task, WorkerSetup
+from tokbatch.job.workers import Event, start_workers
 
 WAKE_SECONDS = 0.5
 
@@ -149,7 +149,7 @@ class _Run:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work_off(self, pending: deque[Shard], workers: int) -> None:
-        pool = Pool(work, self._setup(), workers)
+        pool = start_workers(self.job.config, self._setup(), workers)
         self.progress.start(sum(shard.text_bytes for shard in self.job.shards), self._done_bytes())
         try:
             while pending or pool.busy:
