@@ -26,7 +26,7 @@ def write_corpus(folder: pathlib.Path, name: str, rows: int, row_group: int = 50
 def write_config(folder: pathlib.Path, name: str = "job.toml", **dotted: object) -> pathlib.Path:
     """Write a config of the sample's tokenizer; keys are given as ``run__workers=2``."""
     sections: dict[str, dict[str, object]] = {
-        "tokenizer": {"file": str(sample.tokenizer_path()), "engine": "reference"},
+        "tokenizer": {"file": str(sample.tokenizer_path()), "engine": "auto"},
         "input": {"files": ["*.parquet"], "keep_columns": "all"},
         "output": {"path": "out"},
         "run": {"workers": 2},

@@ -14,6 +14,7 @@
 
 Each carries a stable `code`, the place (`where`: a JSON path, a dotted config key, or file:row group:row) and,
 where there is something to do about it, a `hint`. No input makes anything else escape from the public surface.
+`EngineWarning` is the one warning: it is no error that the slow engine works, and nothing to be silent about.
 """
 
 from __future__ import annotations
@@ -136,6 +137,10 @@ class EngineUnavailableError(TokbatchError):
     """The engine that was asked for is not installed."""
 
     code = "no-engine"
+
+
+class EngineWarning(UserWarning):
+    """The reference engine does work that the native one was expected to do: it is not installed, or it refuses."""
 
 
 _CLASSES: dict[str, type[TokbatchError]] = {

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from tokbatch.batch.arrow import as_array, as_id_array, id_array, id_column, string_array, text_column
 from tokbatch.batch.round_trip import verification_array
 from tokbatch.batch.views import with_empty_ids, without_empty_texts
-from tokbatch.engine import build_engine
+from tokbatch.engine import choose_engine
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
@@ -48,7 +48,10 @@ class Tokenizer:
 
     def __init__(self, spec: TokenizerSpec, engine: str = "auto"):
         self.spec = spec
-        self.engine: Engine = build_engine(spec, engine)
+        self.engine: Engine
+        self.why_reference: str | None
+        """Why "auto" did not take the native engine; None where it did, or where an engine was asked for by name."""
+        self.engine, self.why_reference = choose_engine(spec, engine)
         self._asked_engine = engine
 
     # -- where tokenizers come from -----------------------------------------------------------------------------------
@@ -59,9 +62,10 @@ class Tokenizer:
     ) -> Tokenizer:
         """Load a tokenizer.json, one packed as .json.gz, or the one in a folder.
 
-        `engine` is "auto" (native where it is installed), "native" or "reference". With `encode_special_tokens`,
-        special tokens in a text are ordinary text. Raises `SpecError` for a broken file, and `UnsupportedError` for
-        what is not reproduced exactly, with the JSON path.
+        `engine` is "auto", "native" or "reference". "auto" is native; where that is not installed or refuses this file,
+        it is the reference engine, with an `EngineWarning`. With `encode_special_tokens`, special tokens in a text are
+        ordinary text. Raises `SpecError` for a broken file, and `UnsupportedError` for what is not reproduced exactly,
+        with the JSON path.
         """
         return cls(load_spec(path, _flag(encode_special_tokens, "encode_special_tokens")), engine)
 
@@ -92,7 +96,10 @@ class Tokenizer:
         encode_special_tokens: bool = _KEEP,
         engine: str | None = None,
     ) -> Tokenizer:
-        """Give a tokenizer with other options than the file's. None takes truncation or padding out."""
+        """Give a tokenizer with other options than the file's. None takes truncation or padding out.
+
+        `engine` set to the `engine_name` keeps the engine that "auto" has chosen, also after pickling.
+        """
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
         _check_options({key: value for key, value in changes.items() if value is not _KEEP})
         changes = {
@@ -100,6 +107,10 @@ class Tokenizer:
         }
         if not changes and engine in (None, self._asked_engine):
             return self
+        if not changes and engine == self.engine_name:
+            kept = object.__new__(Tokenizer)
+            kept.__dict__.update(self.__dict__, _asked_engine=engine)
+            return kept
         return Tokenizer(msgspec.structs.replace(self.spec, **changes), engine or self._asked_engine)
 
     # -- what it is ---------------------------------------------------------------------------------------------------

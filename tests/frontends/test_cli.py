@@ -8,10 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import tokbatch as tb
 from corpora import write_config, write_corpus
 from tokbatch import Tokenizer, sample
+from tokbatch.engine import native
 from tokbatch.frontends.cli import app
 
+ENGINE = "native" if native.why_unavailable() is None else "reference"
 TOKENIZER = str(sample.tokenizer_path())
 
 
@@ -59,7 +62,7 @@ def test_verify_and_report(job):
     content = json.loads(tokbatch("report", folder / "out", "--json").stdout)
     assert content["total"]["documents"] == 70
     assert content["files"][0]["file"] == "a.parquet"
-    assert content["engine"] == "reference"
+    assert content["engine"] == ENGINE
     (folder / "out/data/extra.parquet").touch()
     assert tokbatch("verify", folder / "out", expect=1).stdout == "data/extra.parquet: not in the manifest\n"
     (folder / "out/data/extra.parquet").unlink()
@@ -236,12 +239,42 @@ def test_a_native_engine_that_is_missing_is_told(tmp_path, monkeypatch):
         monkeypatch.setattr("tokbatch.engine.native._why_not", reason)
         said = tokbatch("--version").stdout.splitlines()[1]
         assert said == f"native engine: {f'NOT INSTALLED: {reason}' if reason else 'installed'}"
+    why = "the native engine is not installed: no such module"
     inspected = tokbatch("inspect", TOKENIZER)
     assert inspected.stdout.startswith("<Tokenizer BPE, ")
     assert "reference engine>\n" in inspected.stdout
-    assert "WARNING: the native engine is not installed" in inspected.stderr
+    assert inspected.stderr == f"WARNING: {why}; the reference engine does the work: exact, and slow\n"
     write_corpus(tmp_path, "a.parquet", 3)
-    done = tokbatch("run", write_config(tmp_path, tokenizer__engine="auto"))
-    assert "WARNING: the native engine is not installed: no such module" in done.stderr
+    config = write_config(tmp_path)
+    assert f"WARNING     {why}" in tokbatch("plan", config).stdout
+    done = tokbatch("run", config)
+    assert done.stderr.count(f"WARNING: {why}") == 1
     assert "reference engine>" in done.stderr.splitlines()[0]
-    assert json.loads((tmp_path / "out/manifest.json").read_text())["engine"] == "reference"
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert (manifest["engine"], manifest["run"]["why_reference"]) == ("reference", why)
+    assert f"engine      reference, tokbatch {tb.__version__}  ({why})" in tokbatch("report", tmp_path / "out").stdout
+    assert "0 problems" in tokbatch("verify", tmp_path / "out").stderr
+
+
+@pytest.mark.skipif(ENGINE != "native", reason="there is no native engine")
+def test_auto_is_the_native_engine_where_it_is_installed(tmp_path):
+    inspected = tokbatch("inspect", TOKENIZER)
+    assert "native engine>\n" in inspected.stdout
+    assert inspected.stderr == ""
+    write_corpus(tmp_path, "a.parquet", 3)
+    done = tokbatch("run", write_config(tmp_path))
+    assert "native engine>" in done.stderr.splitlines()[0]
+    assert "WARNING" not in done.stderr
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert (manifest["engine"], manifest["run"]["why_reference"]) == ("native", None)
+
+
+def test_a_crosscheck_that_cannot_fail_is_told(tmp_path):
+    write_corpus(tmp_path, "a.parquet", 3)
+    done = tokbatch("run", write_config(tmp_path, tokenizer__engine="reference", check__crosscheck=0.5), expect=2)
+    assert done.stderr.splitlines() == [
+        "check.crosscheck: the crosscheck encodes again with the reference engine, which does the work already: "
+        "it cannot fail",
+        "hint: leave it at 0.0 where the native engine does not do the work",
+    ]
+    assert not (tmp_path / "out").exists()

@@ -40,13 +40,14 @@ class Notes:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(engine, tmp_path_factory):
     """A job over three files, one of them without rows, in several shards; undisturbed, with two workers."""
     folder = tmp_path_factory.mktemp("finished")
     write_corpus(folder, "a/x.parquet", 230)
     write_corpus(folder, "b/x.parquet", 100)
     write_corpus(folder, "empty.parquet", 0)
-    config = write_config(folder, input__files=["a", "b/*.parquet", "empty.parquet", "a/x.parquet"], **SMALL_SHARDS)
+    files = ["a", "b/*.parquet", "empty.parquet", "a/x.parquet"]
+    config = write_config(folder, input__files=files, tokenizer__engine=engine, **SMALL_SHARDS)
     notes = Notes()
     result = run_job(load_config(config), progress=notes)
     return folder, config, result, notes
@@ -102,16 +103,17 @@ def test_statistics_and_manifest(finished):
     manifest = read_manifest(folder / "out")
     assert sum(part["tokens"] for part in manifest["parts"]) == total.tokens
     assert [part["path"] for part in manifest["parts"]] == sorted(part["path"] for part in manifest["parts"])
-    assert manifest["engine"] == "reference"
+    assert manifest["engine"] == result.job.tokenizer.engine_name
     assert manifest["run"]["retries"] == []
     metadata = pq.read_metadata(folder / "out" / manifest["parts"][0]["path"]).metadata
     assert metadata[b"tokbatch.tokenizer_sha256"].decode() == manifest["tokenizer"]["sha256"]
 
 
-def test_what_was_told(finished):
+def test_what_was_told(finished, engine):
     _, _, _, notes = finished
     assert "note: a/x.parquet is named twice and taken once" in notes.notes
-    assert any("the reference engine" in note for note in notes.notes)
+    assert any(f" {engine} engine>" in note for note in notes.notes)
+    assert any("the reference engine (pure Python)" in note for note in notes.notes) == (engine == "reference")
     assert notes.done == sorted(notes.done)
     assert notes.done[0] == 0
     assert notes.done[-1] == notes.total > 0

@@ -9,7 +9,7 @@ policies for whole files (`job/`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -42,6 +42,7 @@ from tokbatch.spec import Truncation
 __all__ = ["Transform", "TransformOptions"]
 
 _ROUND_TRIP, _CROSSCHECK = 0, 1  # purposes of samples
+_NONE: Mapping[int, str] = {}
 
 
 class TokenizerLike(Protocol):
@@ -57,22 +58,22 @@ class TokenizerLike(Protocol):
 class _Documents:
     """The texts that are left: `rows` are their row numbers in the batch, `affix_ids` the ids from each column.
 
-    `failed` are the rows of the batch that could not be encoded.
+    `failed` are the rows of the batch that could not be encoded, each with the reason.
     """
 
     texts: TextColumn
     rows: pa.Int64Array
     affix_ids: Mapping[str, pa.Int32Array]
-    failed: tuple[int, ...]
+    failed: Mapping[int, str]
 
-    def without(self, bad: pa.BooleanArray) -> _Documents:
-        """Move the documents where `bad` is true to the failed ones."""
+    def without(self, bad: pa.BooleanArray, reasons: Mapping[int, str]) -> _Documents:
+        """Move the documents where `bad` is true to the failed ones; `reasons` are theirs, by row of the batch."""
         good = pc.indices_nonzero(pc.invert(bad))
         return _Documents(
             take_texts(self.texts, good),
             self.rows.take(good),
             {name: ids.take(good) for name, ids in self.affix_ids.items()},
-            (*self.failed, *self.rows.filter(bad).to_pylist()),
+            {**self.failed, **reasons},
         )
 
 
@@ -112,16 +113,27 @@ class Transform:
         indices = {layout.text[0], *layout.kept, *(path[0] for _, path in layout.affixes)}
         return [schema.field(index).name for index in sorted(indices)]
 
-    def transform(self, batch: pa.RecordBatch, first_row: int = 0) -> tuple[pa.RecordBatch, Stats]:
+    def transform(
+        self,
+        batch: pa.RecordBatch,
+        first_row: int = 0,
+        *,
+        given_up: Mapping[int, str] = _NONE,
+        on_failure: Callable[[int, str], object] | None = None,
+    ) -> tuple[pa.RecordBatch, Stats]:
         """Give the batch with the kept columns and the ids, and the statistics of its documents.
 
         `first_row` is the number of the batch's first row within its file. A null text has null for ids. Raises
-        `EncodeError` with the row number in the file for a text that cannot be encoded, unless `on_bad_row` is "null";
-        `VerifyError` where the crosscheck finds a difference; `InputError` for a wrong column.
+        `EncodeError` with the row number in the file for a text that cannot be encoded, unless `on_bad_row` is "null":
+        then `on_failure` hears of the row and the reason. The rows of the file in `given_up` count as failed, for the
+        reason given there, without being tried. Raises `VerifyError` where the crosscheck finds a difference, and
+        `InputError` for a wrong column.
         """
         layout = self._layout(batch.schema)
         try:
             documents, stats = self._read(batch, layout)
+            if given_up:
+                documents = _give_up(documents, {row - first_row: reason for row, reason in given_up.items()})
             documents, ids, is_cut = self._encode(documents)
         except EncodeError as error:
             raise _in_file(error, first_row) from None
@@ -136,6 +148,9 @@ class Transform:
                 truncated_first_rows=first_rows(rows, is_cut),
             )
         )
+        if on_failure is not None:
+            for row in sorted(documents.failed):
+                on_failure(first_row + row, documents.failed[row])
         nulls = None
         if ids.rows < batch.num_rows:
             nulls = pc.invert(pc.is_in(row_numbers(batch.num_rows), documents.rows))
@@ -157,7 +172,7 @@ class Transform:
         """Find the texts of a batch and count them; then let those go whose tokens from columns are none."""
         where = f"column {self.options.text_column!r}"
         read = text_column(values_of(batch, layout.text), where, self._keep_going)
-        failed = tuple(row for row, _ in read.failures)
+        failed = {row: error.message for row, error in read.failures}
         texts, rows = read.texts, row_numbers(batch.num_rows)
         if read.nulls is not None:
             present = pc.invert(read.nulls)
@@ -169,10 +184,12 @@ class Transform:
             ids, is_none = ids_in_column(values_of(batch, path), name, documents.rows, self.engine)
             documents = replace(documents, affix_ids={**documents.affix_ids, name: ids})
             if pc.any(is_none).as_py():
+                reason = f"column {name!r} names no token of the vocabulary"
                 if not self._keep_going:
-                    row = documents.rows.filter(is_none)[0].as_py()
-                    raise EncodeError(f"column {name!r} names no token of the vocabulary", row=row)
-                documents = documents.without(is_none)
+                    raise EncodeError(reason, row=documents.rows.filter(is_none)[0].as_py())
+                documents = documents.without(
+                    is_none, dict.fromkeys(documents.rows.filter(is_none).to_pylist(), reason)
+                )
         return documents, stats
 
     def _encode(self, documents: _Documents) -> tuple[_Documents, IdColumn, pa.BooleanArray]:
@@ -187,7 +204,8 @@ class Transform:
         if ids.failures:
             bad = pc.is_in(numbers, pa.array([row for row, _ in ids.failures], pa.int64()))
             good = pc.invert(bad)
-            documents, ids, is_cut = documents.without(bad), without_empty_ids(ids, good), is_cut.filter(good)
+            reasons = {documents.rows[row].as_py(): error.message for row, error in ids.failures}
+            documents, ids, is_cut = documents.without(bad, reasons), without_empty_ids(ids, good), is_cut.filter(good)
         return documents, ids, is_cut
 
     def _verify(self, documents: _Documents, ids: IdColumn, rows: pa.Int64Array, is_cut: pa.BooleanArray) -> Stats:
@@ -209,6 +227,12 @@ class Transform:
         again = self.second_engine.encode_batch(texts, self.affixes.with_template, keep_going=True)
         compare_ids(ids, again, rows, self.engine.name, self.second_engine.name)
         return Stats(crosschecked_documents=ids.rows)
+
+
+def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> _Documents:
+    """Count some rows of the batch as failed, where there is a document."""
+    bad = pc.is_in(documents.rows, pa.array(reasons, pa.int64()))
+    return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()})
 
 
 def _chosen(

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -19,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tokbatch._version import __version__
-from tokbatch.errors import ConfigError, SpecError, TokbatchError
+from tokbatch.errors import ConfigError, EngineWarning, SpecError, TokbatchError
 
 app = typer.Typer(
     add_completion=False,
@@ -66,7 +67,10 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapped(*args: Any, **kw: Any) -> None:
         try:
-            command(*args, **kw)
+            with warnings.catch_warnings():
+                warnings.simplefilter("default", EngineWarning)
+                warnings.showwarning = lambda message, *_, **__: _say(f"WARNING: {message}")
+                command(*args, **kw)
             sys.stdout.flush()
         except ConfigError as error:
             _say(*(error.problems if len(error.problems) > 1 or not error.where else [str(error)]))
@@ -235,16 +239,12 @@ def inspect(tokenizer: TokenizerArgument) -> None:
         tokbatch inspect tokenizer.json
         tokbatch inspect org/name
     """
-    from tokbatch.engine.native import why_unavailable
     from tokbatch.frontends.cli_text import render_facts
     from tokbatch.spec.describe import describe
 
     loaded = _load(tokenizer, "auto")
     print(f"{loaded!r}\n")
     print(render_facts(describe(loaded.spec)))
-    missing = why_unavailable()
-    if missing is not None:
-        _say(f"WARNING: the native engine is not installed, work is slow without it: {missing}")
 
 
 @app.command()

@@ -30,10 +30,12 @@ def render_plan(job: Job) -> str:
     table.append(["total", number(rows), megabytes(size), number(groups), number(len(job.shards))])
     columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
     largest = max((shard.text_bytes for shard in job.shards), default=0)
+    why = job.tokenizer.why_reference
     lines = [
         *render_table(table),
         "",
         f"tokenizer   {job.tokenizer!r}, sha256 {job.identity['tokenizer_sha256'][:12]}",
+        *([] if why is None else [f"WARNING     {why}"]),
         f"output      {job.config.output_path}, {len(job.shards)} parts of up to {megabytes(largest)} of text",
         f"columns     {columns}",
         f"workers     {worker_count(job.config, len(job.shards))}",

@@ -43,7 +43,9 @@ class TokenizerConfig:
     file: str | None = setting(None, help="a tokenizer.json (or .json.gz, or a folder with one)")
     name: str | None = setting(None, help="a tokenizer on the hub, looked up in the local cache first")
     revision: str | None = setting(None, help="branch, tag or commit of the hub's repository")
-    engine: Literal["auto", "native", "reference"] = setting("auto", help="which engine does the work")
+    engine: Literal["auto", "native", "reference"] = setting(
+        "auto", help="native, or reference where that is not installed"
+    )
     add_special_tokens: bool = setting(True, help="apply the template of the tokenizer's post-processor")
     prepend: tuple[TokenSource, ...] = setting(
         (), help='tokens put before each document, beside the template; { column = "c" }: the one in a row\'s column'
@@ -86,7 +88,10 @@ class CheckConfig:
     sample_rate: float = setting(0.01, help='share of documents, for round_trip = "sample"', minimum=0, maximum=1)
     on_lossy: Literal["fail", "warn"] = setting("warn", help="what a document does whose loss no rule explains")
     crosscheck: float = setting(
-        0.0, help="share of documents encoded again by the reference engine", minimum=0, maximum=1
+        0.0,
+        help="share of documents that the native engine encoded and the reference engine encodes again",
+        minimum=0,
+        maximum=1,
     )
 
 

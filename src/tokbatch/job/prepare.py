@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from tokbatch._version import __version__
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
+from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
@@ -80,8 +81,9 @@ def prepare_job(config: JobConfig) -> Job:
     Raises `ConfigError`, `SpecError`, `InputError`: what can be found out before any work is found out here.
     """
     listed = list_inputs(config)
-    tokenizer = load_tokenizer(config)
-    transform = build_transform(config, tokenizer)
+    with engine_told():  # `run` does, and the plan
+        tokenizer = load_tokenizer(config)
+        transform = build_transform(config, tokenizer)
     facts: list[InputFacts] = []
     skipped: list[tuple[str, str]] = []
     for source, looked in _look_into(listed.inputs, config.input.text_column):
@@ -121,7 +123,7 @@ def prepare_job(config: JobConfig) -> Job:
 
 
 def load_tokenizer(config: JobConfig) -> Tokenizer:
-    """Load the tokenizer of a config, with the config's truncation."""
+    """Load the tokenizer of a config, with the config's truncation, and with the engine chosen for all processes."""
     asked = config.tokenizer
     place = config.resolve(asked.file) if asked.file is not None else asked.name or ""
     try:
@@ -135,13 +137,27 @@ def load_tokenizer(config: JobConfig) -> Tokenizer:
         cut = asked.truncation
         truncation = Truncation(cut.max_length, cut.stride, direction=cut.direction)
         check_truncation(truncation, template_length(tokenizer.engine) if asked.add_special_tokens else 0)
-        return tokenizer.with_options(truncation=truncation)
-    return tokenizer.with_options(truncation=None) if asked.truncation == "off" else tokenizer
+        tokenizer = tokenizer.with_options(truncation=truncation)
+    elif asked.truncation == "off":
+        tokenizer = tokenizer.with_options(truncation=None)
+    return tokenizer.with_options(engine=tokenizer.engine_name)
 
 
 def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
-    """Build the transform of a config; with a crosscheck, it gets the reference engine for a second one."""
-    second = tokenizer.with_options(engine="reference") if config.check.crosscheck > 0 else None
+    """Build the transform of a config; with a crosscheck, it gets the reference engine for a second one.
+
+    Raises `ConfigError`, also for a crosscheck of the reference engine with itself.
+    """
+    second = None
+    if config.check.crosscheck > 0:
+        if tokenizer.engine_name == "reference":
+            raise ConfigError(
+                "the crosscheck encodes again with the reference engine, which does the work already: it cannot fail"
+                + (f" ({tokenizer.why_reference})" if tokenizer.why_reference else ""),
+                where="check.crosscheck",
+                hint="leave it at 0.0 where the native engine does not do the work",
+            )
+        second = tokenizer.with_options(engine="reference")
     try:
         return Transform(transform_options(config), tokenizer, second)
     except ConfigError as error:

@@ -49,6 +49,7 @@ def _without_common_folder(files: Sequence[Named]) -> tuple[str, list[Named]]:
 
 def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -> list[str]:
     tokenizer, run = manifest["tokenizer"], manifest["run"]
+    why = run.get("why_reference")
     name = tokenizer.get("file") or tokenizer.get("name")
     size = sum(part["bytes"] for part in manifest["parts"])
     parts = f"{_count(len(manifest['parts']), 'part')}, {megabytes(size)}"
@@ -57,7 +58,7 @@ def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -
     return [
         os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder),
         f"  tokenizer   {name}  (sha256 {tokenizer['sha256'][:12]}, {tokenizer['vocab_size']:,} tokens)",
-        f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}",
+        f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}{f'  ({why})' if why else ''}",
         f"  texts       {_count(total.documents, 'document')}, {megabytes(total.bytes)}; {inputs}",
         f"  ids         {_count(total.tokens, 'token')}{per_token}; {parts}",
         f"  time        {duration(run['seconds'])} with {_count(run['workers'], 'worker')}",

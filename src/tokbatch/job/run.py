@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokbatch.batch.stats import Stats
-from tokbatch.engine.native import why_unavailable
 from tokbatch.errors import InputError, OutputError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
@@ -105,6 +104,7 @@ class _Run:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
             "seconds": round(seconds, 3),
             "workers": workers,
+            "why_reference": self.job.tokenizer.why_reference,
             "shards": len(self.records),
             "resumed_shards": resumed,
             "retries": self.retries,
@@ -329,11 +329,10 @@ def _say_what(job: Job, progress: Progress) -> None:
     size = megabytes(sum(facts.text_bytes for facts in job.inputs))
     inputs = f"{len(job.inputs)} {'input' if len(job.inputs) == 1 else 'inputs'}"
     progress.note(f"{inputs}, {rows:,} documents, {size} of text, {len(job.shards)} shards; {job.tokenizer!r}")
+    if job.tokenizer.why_reference is not None:
+        progress.note(f"WARNING: {job.tokenizer.why_reference}")
     if job.identity["engine"] == "reference":
         progress.note("note: the reference engine (pure Python) does the work; it is exact, and slow")
-        missing = why_unavailable()
-        if missing is not None and job.config.tokenizer.engine == "auto":
-            progress.note(f"WARNING: the native engine is not installed: {missing}")
 
 
 def _record_name(shard: Shard) -> str:
