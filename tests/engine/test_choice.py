@@ -146,7 +146,7 @@ def test_the_crosscheck_catches_a_wrong_engine(tmp_path):
 
     tokenizer.engine = OffByOne(tokenizer.engine)
     wrong = Transform(transform.options, tokenizer, tokenizer.with_options(engine="reference"))
-    with pytest.raises(VerifyError, match="the native engine gives .* and the reference engine") as caught:
+    with pytest.raises(VerifyError, match=r"the native engine gives .* and the reference engine") as caught:
         wrong.transform(texts, first_row=40)
     assert caught.value.where == "row 42"
 

@@ -44,7 +44,7 @@ class TokenizerConfig:
     name: str | None = setting(None, help="a tokenizer on the hub, looked up in the local cache first")
     revision: str | None = setting(None, help="branch, tag or commit of the hub's repository")
     engine: Literal["auto", "native", "reference"] = setting(
-        "auto", help="native, or reference where that is not installed"
+        "auto", help='"auto": native; reference where that is not installed or refuses the file'
     )
     add_special_tokens: bool = setting(True, help="apply the template of the tokenizer's post-processor")
     prepend: tuple[TokenSource, ...] = setting(
