@@ -15,6 +15,7 @@ from generate.compare import Question
 from generate.source import Source, drawn
 from generate.texts import random_text
 from generate.tokenizers import contents_of, random_tokenizer, words_of
+from generate.verification import Doubt, random_doubt
 
 
 def random_question(source: Source, value: dict[str, Any]) -> Question:
@@ -48,3 +49,9 @@ def tokenizers_with_questions(draw: Any) -> tuple[dict[str, Any], Question]:
     source = drawn(draw)
     value = random_tokenizer(source)
     return value, random_question(source, value)
+
+
+@st.composite
+def doubts(draw: Any) -> Doubt:
+    """A small tokenizer, texts, and ids of which some may be wrong."""
+    return random_doubt(drawn(draw))

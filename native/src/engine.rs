@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::added_tokens::AddedMatch;
 use crate::columns::{IdColumn, TextColumn};
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
@@ -230,9 +231,8 @@ impl DocumentRoads for Engine {
         }
     }
 
-    fn pieces(&self, text: &str, visit: Visit) -> Result<()> {
-        let pieces = self.roads.text.stations().pieces(text, false)?;
-        pieces.iter().try_for_each(|(found, piece)| visit(*found, &piece.text))
+    fn passes(&self, text: &str, visit: &mut dyn FnMut(&str, &[AddedMatch])) -> Result<()> {
+        self.roads.text.stations().passes(text, visit)
     }
 
     fn pretokens(&self, text: &str, visit: Visit) -> Result<()> {

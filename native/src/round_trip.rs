@@ -93,8 +93,9 @@ pub trait DocumentRoads {
     /// as the model's vocabulary writes them. False: there is no fast road on which they pass.
     fn passing(&self, text: TextColumn, ids: &mut Vec<u32>, show: &mut dyn FnMut(Passing)) -> Result<bool>;
 
-    /// Visit the added tokens and the normalized text between them.
-    fn pieces(&self, text: &str, visit: Visit) -> Result<()>;
+    /// Visit each text that is searched for added tokens, with its matches: the document, then what lies between, each
+    /// normalized.
+    fn passes(&self, text: &str, visit: &mut dyn FnMut(&str, &[AddedMatch])) -> Result<()>;
 
     /// Visit the added tokens and the pretokens, as the model's vocabulary writes them.
     fn pretokens(&self, text: &str, visit: Visit) -> Result<()>;
@@ -315,7 +316,8 @@ impl Verifier<'_> {
     }
 
     /// Find the whitespace that added tokens absorbed. Only a text among whose ids is that of an added token with
-    /// `lstrip` or `rstrip` is looked at, or one that may have been truncated.
+    /// `lstrip` or `rstrip` is looked at, or one that may have been truncated. Whitespace that several matches consumed
+    /// was absorbed by the first of them.
     fn find_absorbed(&self, text: &str, ids: &[u32], room: &mut Room) {
         room.absorbed.clear();
         let stripping = self.added.stripping_ids();
@@ -330,16 +332,19 @@ impl Verifier<'_> {
             return;
         }
         let absorbed = &mut room.absorbed;
-        let outcome = self.roads.pieces(text, &mut |found, piece| {
-            let Some(found) = found else { return Ok(()) };
-            let before = &piece[..found.content_start.saturating_sub(found.start).min(piece.len())];
-            let after = &piece[found.content_end.saturating_sub(found.start).min(piece.len())..];
-            for (side, whitespace) in [(Side::Left, before), (Side::Right, after)] {
-                if !whitespace.is_empty() {
-                    absorbed.push((side, found.token_id, whitespace.to_owned()));
+        let outcome = self.roads.passes(text, &mut |searched, matches| {
+            let mut claimed = 0;
+            for found in matches {
+                let start = found.start.max(claimed);
+                let before = searched.get(start..found.content_start).unwrap_or_default();
+                let after = searched.get(found.content_end.max(start)..found.end).unwrap_or_default();
+                for (side, whitespace) in [(Side::Left, before), (Side::Right, after)] {
+                    if !whitespace.is_empty() {
+                        absorbed.push((side, found.token_id, whitespace.to_owned()));
+                    }
                 }
+                claimed = claimed.max(found.end);
             }
-            Ok(())
         });
         if outcome.is_err() {
             absorbed.clear();

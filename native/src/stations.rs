@@ -67,6 +67,17 @@ impl Stations {
         Ok(pieces)
     }
 
+    /// Visit each text that is searched for added tokens, with its matches: the document, then what lies between.
+    pub fn passes(&self, document: &str, visit: &mut dyn FnMut(&str, &[AddedMatch])) -> Result<()> {
+        let matches = self.added.raw_pass_matches(document)?;
+        visit(document, &matches);
+        for gap in parts(&matches, document.len()).iter().filter(|part| part.found.is_none()) {
+            let normalized = self.normalized(&document[gap.start..gap.end])?;
+            visit(&normalized, &self.added.normalized_pass_matches(&normalized)?);
+        }
+        Ok(())
+    }
+
     /// Added tokens with their match, and pretokens.
     pub fn pretokens(&self, document: &str, has_places: bool) -> Result<Vec<Piece>> {
         let pieces = self.pieces(document, has_places)?;

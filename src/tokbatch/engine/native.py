@@ -172,7 +172,8 @@ def _array(type_code: str, block: Any) -> array.array[int]:
 
 
 def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
-    view = memoryview(ids.ids)
+    # What is empty may lie anywhere, also where no integer can.
+    view = memoryview(ids.ids) if len(ids.ids) else memoryview(array.array("i", [0]))[:0]
     return view if view.format == "i" else view.cast("B").cast("i"), _as_int64(ids.list_offsets)
 
 
