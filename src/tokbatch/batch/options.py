@@ -12,6 +12,7 @@ import pyarrow as pa
 from tokbatch.batch.affixes import Affixes, TokenSource, build_affixes
 from tokbatch.batch.arrow import text_column
 from tokbatch.batch.fields import FieldPath, field_of, find_field
+from tokbatch.batch.round_trip import VERIFICATION_TYPE
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, InputError
 
@@ -24,7 +25,8 @@ class TransformOptions:
     for every column but the text column (a struct that holds a nested text stays whole). `prepend` and `append` are put
     around what the tokenizer gives, and `template` maps a token of the tokenizer's template to the one that goes into
     its place. `sample_rate` is the share of documents for `round_trip = "sample"`, and `crosscheck` the share that a
-    second engine encodes again.
+    second engine encodes again. `round_trip_column` names a column for what was found in each document, after the ids:
+    a struct of `VERIFICATION_TYPE`, null where the round trip was not checked.
     """
 
     text_column: str = "text"
@@ -39,11 +41,20 @@ class TransformOptions:
     sample_rate: float = 0.01
     on_bad_row: Literal["fail", "null"] = "fail"
     crosscheck: float = 0.0
+    round_trip_column: str | None = None
 
     @property
     def id_list_type(self) -> pa.DataType:
         """The type of the column of ids, whatever a batch holds."""
         return pa.list_(pa.uint16() if self.id_type == "uint16" else pa.int32())
+
+    @property
+    def new_columns(self) -> pa.Schema:
+        """The columns that come after the kept ones."""
+        fields = [(self.id_column, self.id_list_type)]
+        if self.round_trip_column is not None:
+            fields.append((self.round_trip_column, VERIFICATION_TYPE))
+        return pa.schema(fields)
 
 
 def checked_affixes(options: TransformOptions, engine: Engine, has_second_engine: bool) -> Affixes:
@@ -52,6 +63,8 @@ def checked_affixes(options: TransformOptions, engine: Engine, has_second_engine
     Raises `ConfigError` with all problems.
     """
     problems: list[str] = []
+    if options.round_trip_column is not None and options.round_trip == "off":
+        problems.append('round_trip_column: there is nothing to put there with round_trip = "off"')
     choices = {
         "id_type": ("int32", "uint16"),
         "round_trip": ("all", "sample", "off"),
@@ -112,13 +125,16 @@ def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes)
             raise InputError(
                 f"there are {count} columns {name!r}", where="keep_columns", hint="rename one of them, or keep others"
             )
-    if options.id_column in {field.name for field in fields}:
-        raise ConfigError(
-            f"the ids are to be called {options.id_column!r}, which is the name of a kept column",
-            where="id_column",
-            hint="choose another name for the ids, or do not keep that column",
-        )
-    fields.append(pa.field(options.id_column, options.id_list_type))
+    called = {"id_column": "the ids are", "round_trip_column": "what the round trip finds is"}
+    for (option, what), new in zip(called.items(), options.new_columns, strict=False):
+        if new.name in {field.name for field in fields}:
+            taken = "the ids" if new.name == options.id_column and option != "id_column" else "a kept column"
+            raise ConfigError(
+                f"{what} to be called {new.name!r}, which is the name of {taken}",
+                where=option,
+                hint="choose another name, or do not keep that column",
+            )
+        fields.append(new)
     return Layout(text, kept, affix_columns, pa.schema(fields, _lasting_metadata(schema)))
 
 

@@ -23,7 +23,7 @@ from tokbatch.batch.count import IdClasses, count_ids, count_texts
 from tokbatch.batch.crosscheck import compare_ids
 from tokbatch.batch.fields import values_of
 from tokbatch.batch.options import Layout, TransformOptions, build_layout, checked_affixes
-from tokbatch.batch.round_trip import count_verification, first_rows
+from tokbatch.batch.round_trip import count_verification, first_rows, verification_array
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.stats import FIRST_ROWS, Stats
 from tokbatch.batch.views import (
@@ -35,7 +35,7 @@ from tokbatch.batch.views import (
     without_empty_texts,
 )
 from tokbatch.engine.columns import IdColumn, TextColumn
-from tokbatch.engine.protocol import Engine
+from tokbatch.engine.protocol import Engine, Verification
 from tokbatch.errors import ConfigError, EncodeError, TokbatchError
 from tokbatch.spec import Truncation
 
@@ -100,6 +100,11 @@ class Transform:
     def __reduce__(self) -> tuple[Any, ...]:
         return Transform, (self.options, *self._tokenizers)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that texts and tokens come from, dotted where they are nested."""
+        return (self.options.text_column, *self.affixes.columns)
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Give the schema of what `transform` makes of batches of this schema: the kept columns, then the ids.
 
@@ -138,7 +143,8 @@ class Transform:
         except EncodeError as error:
             raise _in_file(error, first_row) from None
         rows = pc.add(documents.rows, first_row)
-        stats = stats.merge(self._verify(documents, ids, rows, is_cut)).merge(self._crosscheck(documents, ids, rows))
+        verified, verification = self._verify(documents, ids, rows, is_cut)
+        stats = stats.merge(verified).merge(self._crosscheck(documents, ids, rows))
         ids = put_around(ids, self.affixes, documents.affix_ids)
         stats = stats.merge(count_ids(ids, self._classes, self._added_tokens)).merge(
             Stats(
@@ -157,6 +163,8 @@ class Transform:
             ids = with_empty_ids(ids, nulls)
         columns = [batch.column(index) for index in layout.kept]
         columns.append(id_array(ids, nulls, self.options.id_type, self.options.id_list_type))
+        if self.options.round_trip_column is not None:
+            columns.append(_by_row(verification, batch.num_rows, first_row))
         return pa.RecordBatch.from_arrays(columns, schema=layout.output), stats
 
     def _layout(self, schema: pa.Schema) -> Layout:
@@ -208,15 +216,21 @@ class Transform:
             documents, ids, is_cut = documents.without(bad, reasons), without_empty_ids(ids, good), is_cut.filter(good)
         return documents, ids, is_cut
 
-    def _verify(self, documents: _Documents, ids: IdColumn, rows: pa.Int64Array, is_cut: pa.BooleanArray) -> Stats:
-        """Verify the round trip of the documents, or of a sample; the truncated ones have lost text by request."""
+    def _verify(
+        self, documents: _Documents, ids: IdColumn, rows: pa.Int64Array, is_cut: pa.BooleanArray
+    ) -> tuple[Stats, tuple[Verification, pa.Int64Array] | None]:
+        """Verify the round trip of the documents, or of a sample; the truncated ones have lost text by request.
+
+        Gives the statistics, and what was found with the rows it belongs to.
+        """
         if self.options.round_trip == "off":
-            return Stats()
+            return Stats(), None
         chosen = pc.invert(is_cut)
         if self.options.round_trip == "sample":
             chosen = pc.and_(chosen, in_sample(rows, self.options.sample_rate, _ROUND_TRIP))
         texts, ids, rows = _chosen(documents.texts, ids, rows, chosen)
-        return count_verification(self.engine.verify_batch(texts, ids, self.affixes.with_template), rows)
+        verification = self.engine.verify_batch(texts, ids, self.affixes.with_template)
+        return count_verification(verification, rows), (verification, rows)
 
     def _crosscheck(self, documents: _Documents, ids: IdColumn, rows: pa.Int64Array) -> Stats:
         """Encode a sample of the documents by the second engine too."""
@@ -233,6 +247,13 @@ def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> _Documents:
     """Count some rows of the batch as failed, where there is a document."""
     bad = pc.is_in(documents.rows, pa.array(reasons, pa.int64()))
     return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()})
+
+
+def _by_row(found: tuple[Verification, pa.Int64Array] | None, count: int, first_row: int) -> pa.StructArray:
+    """Lay a verification out over all rows of a batch, null where there is none."""
+    assert found is not None  # the options say so
+    verification, rows = found
+    return verification_array(verification).take(pc.index_in(row_numbers(count, first_row), rows))
 
 
 def _chosen(

@@ -1,129 +1,255 @@
-"""A function for `datasets.Dataset.map(batched=True)`: the transform of a batch, in the types of that library.
+"""Tokenize a dataset of the library `datasets`: Arrow in, Arrow out, with its cache, its processes and its streams.
 
-    from tokbatch.frontends.hf_datasets import map_function
+    from tokbatch.frontends.hf_datasets import tokenize
 
-    tokenize = map_function("tokenizer.json")
-    dataset.map(tokenize, batched=True, num_proc=2, features=tokenize.features(dataset))
+    tokenized, stats = tokenize(dataset, "tokenizer.json", column="text", remove_columns=["text"], num_proc=2)
 
-It pickles to the same bytes in every process, so that the cache of `datasets` is hit when tokenizer, options and
-version of tokbatch are the same, and only then. Neither statistics nor round trips are here: see the job.
+For those who call `.map` themselves there is `map_function`:
+
+    function = map_function("tokenizer.json")
+    dataset.map(function, batched=True, num_proc=2, features=function.features(dataset))
+
+What happens to a batch is in `hf_map.py`. A corpus that is to be verified, resumed and recorded is a job (`job/`).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
+import msgspec
 import pyarrow as pa
 
-from tokbatch._version import __version__
 from tokbatch.batch.affixes import TokenSource
+from tokbatch.batch.pairs import PairOptions, PairTransform
 from tokbatch.batch.transform import Transform, TransformOptions
-from tokbatch.errors import InputError
+from tokbatch.errors import ConfigError, InputError
+from tokbatch.frontends.hf_map import (
+    STATS_COLUMN,
+    CountingMapFunction,
+    MapFunction,
+    RunningStats,
+    StreamingMapFunction,
+    collected_stats,
+)
+from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
+
+__all__ = ["MapFunction", "RunningStats", "Tokenized", "map_function", "tokenize"]
+
+RoundTrip = Literal["all", "sample", "off"]
+
+
+class Tokenized(NamedTuple):
+    """What `tokenize` gives: `dataset` of the kind that was given, and `stats`.
+
+    `stats` is a `Stats` for a Dataset and a `RunningStats` for an IterableDataset; a dict of these by split for the
+    dicts of datasets.
+    """
+
+    dataset: Any
+    stats: Any
+
+
+def tokenize(
+    dataset: Any,
+    tokenizer: Tokenizer | str | os.PathLike[str],
+    *,
+    column: str = "text",
+    pair_column: str | None = None,
+    id_column: str = "input_ids",
+    id_type: Literal["int32", "uint16"] = "int32",
+    add_special_tokens: bool = True,
+    prepend: Sequence[TokenSource] = (),
+    append: Sequence[TokenSource] = (),
+    template: Mapping[str, TokenSource] | None = None,
+    max_length: int | None = None,
+    round_trip: RoundTrip = "all",
+    round_trip_column: str | None = None,
+    on_bad_row: Literal["fail", "null"] = "fail",
+    remove_columns: Sequence[str] = (),
+    batch_size: int = 1000,
+    num_proc: int | None = None,
+    **map_options: Any,
+) -> Tokenized:
+    """Tokenize a Dataset, DatasetDict, IterableDataset or IterableDatasetDict.
+
+    A column of ids comes to the others, except for those of `remove_columns`; its type is declared, and null texts have
+    null ids. `round_trip_column` names a column of structs for what the round trip found in each row (`verdict`,
+    `lstrip_chars`, `rstrip_chars`, `unk_tokens`). With `pair_column` the rows are pairs: ids by the template for pairs,
+    a column `token_type_ids`, and no round trip. `max_length` truncates, in place of the file's truncation; padding is
+    never applied. The other options are those of a job's config. `map_options` go to `datasets`'s `map`
+    (`load_from_cache_file`, `keep_in_memory`, `writer_batch_size`, `desc`), which streams do not have.
+
+    The statistics are those of each split, with row numbers of the split; they come out of the cache with the ids when
+    the cache of `datasets` has them. Those of a stream count as it goes by. The cache is hit when dataset, tokenizer,
+    options and version of tokbatch are the same, whatever the process, the day or the number of processes.
+
+    Raises `SpecError`, `ConfigError`, `InputError` for a column that is missing or has no texts, `EncodeError`.
+    """
+    import datasets
+
+    transform = _transform(
+        tokenizer,
+        pair_column=pair_column,
+        max_length=max_length,
+        text_column=column,
+        id_column=id_column,
+        id_type=id_type,
+        add_special_tokens=add_special_tokens,
+        prepend=prepend,
+        append=append,
+        template=template,
+        round_trip=round_trip,
+        round_trip_column=round_trip_column,
+        on_bad_row=on_bad_row,
+    )
+    dropped = (remove_columns,) if isinstance(remove_columns, str) else tuple(remove_columns)
+    splits = dataset if isinstance(dataset, dict) else {"": dataset}
+    done: dict[str, Tokenized] = {}
+    for name, split in splits.items():
+        if isinstance(split, datasets.IterableDataset):
+            if num_proc is not None or map_options:
+                given = ", ".join([*map_options, *(["num_proc"] if num_proc is not None else [])])
+                raise ConfigError(f"a stream does not take {given}", where="tokenize")
+            done[name] = _tokenize_stream(split, transform, dropped, batch_size)
+        elif isinstance(split, datasets.Dataset):
+            done[name] = _tokenize_table(split, transform, dropped, batch_size, num_proc, map_options)
+        else:
+            raise InputError(
+                f"a dataset of the library datasets expected, found {type(split).__name__}",
+                hint="an Arrow column goes to Tokenizer.encode_batch, files go to a job",
+            )
+    if not isinstance(dataset, dict):
+        return done[""]
+    kind = datasets.DatasetDict if not isinstance(dataset, datasets.IterableDatasetDict) else type(dataset)
+    return Tokenized(
+        kind({name: result.dataset for name, result in done.items()}),
+        {name: result.stats for name, result in done.items()},
+    )
 
 
 def map_function(
     tokenizer: Tokenizer | str | os.PathLike[str],
     *,
     text_column: str = "text",
+    pair_column: str | None = None,
     id_column: str = "input_ids",
     id_type: Literal["int32", "uint16"] = "int32",
     add_special_tokens: bool = True,
     prepend: Sequence[TokenSource] = (),
     append: Sequence[TokenSource] = (),
+    template: Mapping[str, TokenSource] | None = None,
+    max_length: int | None = None,
+    round_trip_column: str | None = None,
     on_bad_row: Literal["fail", "null"] = "fail",
 ) -> MapFunction:
-    """Build the function. `tokenizer` is a `Tokenizer` or the path of one; the rest is as in a job's config.
+    """Build a function for `Dataset.map(batched=True)`. The options are those of `tokenize`; there are no statistics.
 
     Raises `SpecError` and `ConfigError`.
     """
+    return MapFunction(
+        _transform(
+            tokenizer,
+            pair_column=pair_column,
+            max_length=max_length,
+            text_column=text_column,
+            id_column=id_column,
+            id_type=id_type,
+            add_special_tokens=add_special_tokens,
+            prepend=prepend,
+            append=append,
+            template=template,
+            round_trip="off" if round_trip_column is None else "all",
+            round_trip_column=round_trip_column,
+            on_bad_row=on_bad_row,
+        )
+    )
+
+
+def _transform(
+    tokenizer: Tokenizer | str | os.PathLike[str], *, pair_column: str | None, max_length: int | None, **options: Any
+) -> Transform | PairTransform:
+    """Build what both functions map with."""
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer.from_file(tokenizer)
-    options = TransformOptions(
-        text_column=text_column,
-        id_column=id_column,
-        id_type=id_type,
-        add_special_tokens=add_special_tokens,
-        prepend=tuple(prepend),
-        append=tuple(append),
-        on_bad_row=on_bad_row,
-        round_trip="off",
+    if max_length is not None:
+        if type(max_length) is not int or max_length < 1:
+            raise ConfigError(f"{max_length!r} is no number of tokens", where="max_length")
+        file = tokenizer.spec.truncation or Truncation(max_length)
+        tokenizer = tokenizer.with_options(truncation=msgspec.structs.replace(file, max_length=max_length))
+    options |= {name: tuple(options[name]) for name in ("prepend", "append")}
+    options["template"] = dict(options["template"] or {})
+    if pair_column is None:
+        return Transform(TransformOptions(**options), tokenizer)
+    for name in ("prepend", "append", "template", "round_trip_column"):
+        if options.pop(name):
+            raise ConfigError("is for single texts, and there is a pair_column", where=name)
+    options.pop("round_trip")
+    return PairTransform(PairOptions(pair_column=pair_column, **options), tokenizer)
+
+
+def _tokenize_table(
+    dataset: Any,
+    transform: Transform | PairTransform,
+    dropped: tuple[str, ...],
+    batch_size: int,
+    num_proc: int | None,
+    map_options: dict[str, Any],
+) -> Tokenized:
+    import datasets
+
+    function = CountingMapFunction(transform, dropped=dropped)
+    features = function.checked_features(dataset, dropped)
+    wanted = dataset.format
+    if len(dataset) == 0:  # `map` would give it back as it is, without the column
+        empty = datasets.Dataset.from_dict({name: [] for name in features}, features=features, split=dataset.split)
+        return Tokenized(_formatted(empty, wanted, dataset.column_names), collected_stats(()))
+    mapped = dataset.with_format("arrow").map(
+        function,
+        batched=True,
+        with_indices=True,
+        batch_size=batch_size,
+        num_proc=num_proc,
+        features=datasets.Features({**features, STATS_COLUMN: datasets.Value("string")}),
+        **{"desc": "Tokenize", **map_options},
     )
-    return MapFunction(Transform(options, tokenizer))
+    stats = collected_stats(mapped.data.column(STATS_COLUMN).chunks)
+    return Tokenized(_formatted(mapped.remove_columns(STATS_COLUMN), wanted, dataset.column_names), stats)
 
 
-class MapFunction:
-    """What `map_function` gives: batches in, batches with a column of ids out; null texts have null ids.
+def _tokenize_stream(
+    dataset: Any, transform: Transform | PairTransform, dropped: tuple[str, ...], batch_size: int
+) -> Tokenized:
+    import datasets
 
-    In the Arrow format (`with_format("arrow")`) a table comes in and leaves with all its columns and the ids; nothing
-    is copied into Python objects, and `remove_columns` of `map` does nothing, as always there: remove the columns
-    before, or after. In the default format the ids come as arrays of numpy, which `datasets` adds to the batch.
-    """
-
-    def __init__(self, transform: Transform, version: str = __version__):
-        self._transform = transform
-        self._version = version
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MapFunction, (self._transform, self._version)
-
-    def __call__(self, batch: Any) -> Any:
-        """Tokenize one batch of `datasets`."""
-        options = self._transform.options
-        if isinstance(batch, pa.Table):
-            ids = self._ids(batch.to_batches())
-            chunks = pa.chunked_array(ids, options.id_list_type)
-            index = batch.schema.get_field_index(options.id_column)
-            add = batch.append_column if index < 0 else lambda name, column: batch.set_column(index, name, column)
-            return add(options.id_column, chunks)
-        if not isinstance(batch, Mapping):
-            raise InputError(
-                f"a batch of the type {type(batch).__name__}",
-                hint='use the default format of datasets, or with_format("arrow"), and batched=True',
-            )
-        (array,) = self._ids([_record_batch(batch, self._needed())])
-        return {options.id_column: _numpy_rows(array)}
-
-    def features(self, dataset: Any, remove_columns: Sequence[str] = ()) -> Any:
-        """Give the features of the mapped dataset, for `map(features=...)` with the same `remove_columns`.
-
-        Without it `datasets` guesses the type of the ids from the first rows, which goes wrong where those are null.
-        """
-        import datasets
-
-        removed = {remove_columns} if isinstance(remove_columns, str) else set(remove_columns)
-        features = {name: feature for name, feature in dataset.features.items() if name not in removed}
-        value = datasets.Value(self._transform.options.id_type)
-        features[self._transform.options.id_column] = datasets.Sequence(value)
-        return datasets.Features(features)
-
-    def _ids(self, batches: Sequence[pa.RecordBatch]) -> list[pa.Array]:
-        return [self._transform.transform(batch)[0].column(self._transform.options.id_column) for batch in batches]
-
-    def _needed(self) -> set[str]:
-        options, affixes = self._transform.options, self._transform.affixes
-        return {name for column in (options.text_column, *affixes.columns) for name in (column, column.split(".")[0])}
+    function = StreamingMapFunction(transform, dropped=dropped)
+    options: dict[str, Any] = {"batched": True, "with_indices": True, "batch_size": batch_size}
+    if dataset.features is not None:
+        features = function.checked_features(dataset, dropped)
+        mapped = dataset.with_format("arrow").map(function, features=features, **options)
+        return Tokenized(mapped.with_format(None), function.running)
+    # Nobody has declared the types: they are those of the first rows. Arrow has no way for rows like these, since
+    # `datasets` makes a table of each of them, of other types where there are nulls.
+    first: dict[str, Any] = next(iter(dataset.with_format(None).iter(batch_size)), {})
+    types = {name: pa.array(values).type for name, values in first.items()}
+    types |= {name: pa.string() for name in transform.columns if types.get(name) == pa.null()}
+    given = datasets.Features.from_arrow_schema(pa.schema(types))
+    features = function.checked_features(SimpleNamespace(features=given), dropped) if first else None
+    mapped = dataset.with_format(None).map(
+        function, features=features, remove_columns=[name for name in dropped if name in types], **options
+    )
+    return Tokenized(mapped, function.running)
 
 
-def _record_batch(batch: Mapping[str, Any], needed: set[str]) -> pa.RecordBatch:
-    """Make Arrow columns of lists; a column of texts that are all null is a column of strings too."""
-    columns: dict[str, pa.Array] = {}
-    for name in batch:
-        if name in needed:
-            values = batch[name]
-            try:
-                columns[name] = pa.array(values.tolist() if isinstance(values, np.ndarray) else values)
-            except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
-                raise InputError(f"no column of texts: {error}", where=f"column {name!r}") from None
-    return pa.record_batch(columns)
-
-
-def _numpy_rows(array: pa.ListArray) -> list[np.ndarray[Any, Any] | None]:
-    """Give a numpy array a row, all of them views of one; None for a null."""
-    values = array.values.to_numpy(zero_copy_only=False)
-    starts = array.offsets.to_numpy(zero_copy_only=False)
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    return [values[starts[row] : starts[row + 1]] if valid[row] else None for row in range(len(array))]
+def _formatted(dataset: Any, wanted: Mapping[str, Any], before: Sequence[str]) -> Any:
+    """Give a dataset the format that the one before had; a choice of columns gets the new ones."""
+    columns = [name for name in dataset.column_names if name in wanted["columns"] or name not in before]
+    return dataset.with_format(
+        wanted["type"],
+        columns=columns if len(columns) < len(dataset.column_names) else None,
+        output_all_columns=wanted["output_all_columns"],
+        **wanted["format_kwargs"],
+    )

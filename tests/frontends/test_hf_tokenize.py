@@ -1,0 +1,337 @@
+"""`tokenize` of whole datasets: the cache of `datasets` itself, its processes, its streams, and the statistics."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import datasets
+import pyarrow as pa
+import pytest
+
+from tokbatch import Tokenizer, sample
+from tokbatch.batch.stats import Stats
+from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.errors import ConfigError, EncodeError, InputError
+from tokbatch.frontends import hf_map
+from tokbatch.frontends.hf_datasets import tokenize
+
+TEXTS = [None, "a <mask> b", "", "Hello, world!", "日本語", "x\t<mask>"] * 20
+INT32 = datasets.List(datasets.Value("int32"))
+
+
+@pytest.fixture(autouse=True)
+def quiet(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    datasets.disable_progress_bars()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.from_file(sample.tokenizer_path())
+
+
+@pytest.fixture(scope="module")
+def expected(tokenizer):
+    return [None if text is None else tokenizer.encode(text).ids for text in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def expected_stats(tokenizer):
+    transform = Transform(TransformOptions(), tokenizer)
+    return transform.transform(pa.record_batch({"text": pa.array(TEXTS)}))[1]
+
+
+@pytest.fixture
+def dataset():
+    return datasets.Dataset.from_dict({"text": TEXTS, "n": list(range(len(TEXTS)))})
+
+
+@pytest.fixture
+def on_disk(dataset, tmp_path):
+    """A dataset with files, which is what `datasets` caches for."""
+    dataset.save_to_disk(tmp_path / "saved")
+    return datasets.load_from_disk(tmp_path / "saved")
+
+
+def test_a_dataset(dataset, tokenizer, expected, expected_stats):
+    tokenized, stats = tokenize(dataset, tokenizer, batch_size=7)
+    assert tokenized.column_names == ["text", "n", "input_ids"]
+    assert tokenized.features == datasets.Features({**dataset.features, "input_ids": INT32})
+    assert tokenized["input_ids"] == expected
+    assert tokenized["text"] == TEXTS
+    assert stats == expected_stats
+    assert stats.lstrip_first_rows[:3] == (1, 5, 7)
+
+
+@pytest.mark.parametrize("num_proc", [1, 2, 3])
+def test_processes_after_the_tokenizer_was_used(dataset, tokenizer, expected, expected_stats, num_proc):
+    tokenizer.encode_batch(TEXTS)
+    tokenized, stats = tokenize(dataset, tokenizer, num_proc=num_proc, remove_columns="text", batch_size=10)
+    assert tokenized.column_names == ["n", "input_ids"]
+    assert tokenized["input_ids"] == expected
+    assert stats == expected_stats
+
+
+SPAWNED = """
+import multiprocess, sys, datasets
+from tokbatch import Tokenizer, sample
+from tokbatch.frontends.hf_datasets import tokenize
+if __name__ == "__main__":
+    multiprocess.set_start_method(sys.argv[1])
+    datasets.disable_progress_bars()
+    tokenizer = Tokenizer.from_file(sample.tokenizer_path(), engine=sys.argv[2])
+    tokenizer.encode_batch(["used before"] * 1000)
+    dataset = datasets.Dataset.from_dict({"text": [None, "a <mask> b", "c"] * 50})
+    tokenized, stats = tokenize(dataset, tokenizer, num_proc=2)
+    assert tokenized["input_ids"] == tokenizer.encode_batch(dataset["text"][:]).to_pylist()
+    print(stats.documents, stats.null_documents, stats.lstrip_chars)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_start_methods(tmp_path, engine, method):
+    script = tmp_path / "script.py"
+    script.write_text(SPAWNED)
+    done = subprocess.run(
+        [sys.executable, script, method, engine], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["150", "50", "50"]
+
+
+class Counted:
+    """Counts the batches that reach the transform in this process."""
+
+    def __init__(self, monkeypatch):
+        self.batches = 0
+        real = hf_map.MapFunction._table
+
+        def table(*arguments):
+            self.batches += 1
+            return real(*arguments)
+
+        monkeypatch.setattr(hf_map.MapFunction, "_table", table)
+
+
+FRESH = """
+import json, sys, datasets
+from tokbatch.frontends.hf_datasets import tokenize
+from tokbatch.frontends import hf_map
+from pathlib import Path
+def no_table(*_): raise SystemExit("the cache was not hit")
+hf_map.MapFunction._table = no_table
+datasets.disable_progress_bars()
+datasets.config.HF_DATASETS_CACHE = Path(sys.argv[3])
+tokenized, stats = tokenize(datasets.load_from_disk(sys.argv[1]), sys.argv[2], append=["<mask>"])
+print(json.dumps([tokenized["input_ids"][:], stats.to_json()]))
+"""
+
+
+def test_the_cache_is_hit_by_whoever_asks_for_the_same(on_disk, tokenizer, monkeypatch, tmp_path):
+    counted = Counted(monkeypatch)
+    first, stats = tokenize(on_disk, tokenizer, append=["<mask>"])
+    assert counted.batches > 0
+    made = counted.batches
+    used = pickle.loads(pickle.dumps(tokenizer))
+    used.encode_batch(TEXTS)
+    auto = [sample.tokenizer_path(), used, Tokenizer.from_file(sample.tokenizer_path(), "auto")]
+    for again in auto:
+        for num_proc in (None, 2):
+            cached, cached_stats = tokenize(on_disk, again, append=("<mask>",), num_proc=num_proc)
+            assert cached.cache_files == first.cache_files
+            assert cached_stats == stats
+    assert counted.batches == made
+
+    # In a new interpreter with another seed for its hashes.
+    environment = {**os.environ, "PYTHONHASHSEED": "77"}
+    arguments = [tmp_path / "saved", sample.tokenizer_path(), tmp_path / "cache"]
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    ids, told = json.loads(done.stdout.splitlines()[-1])
+    assert ids == first["input_ids"][:]
+    assert Stats.from_json(told) == stats
+
+
+def other_tokenizer():
+    """The sample's tokenizer with one token in another place of the vocabulary."""
+    content = json.loads(sample.tokenizer_path().read_text())
+    vocab = content["model"]["vocab"]
+    vocab["a"], vocab["b"] = vocab["b"], vocab["a"]
+    return Tokenizer.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "options"),
+    [
+        ("other", {}),
+        ("with special tokens as text", {}),
+        ("sample", {"add_special_tokens": False}),
+        ("sample", {"prepend": ["<mask>"]}),
+        ("sample", {"append": ["<mask>"]}),
+        ("sample", {"template": {"<s>": "<mask>"}}),
+        ("sample", {"max_length": 3}),
+        ("sample", {"id_type": "uint16"}),
+        ("sample", {"id_column": "ids"}),
+        ("sample", {"round_trip_column": "found"}),
+        ("sample", {"round_trip": "off"}),
+    ],
+)
+def test_the_cache_is_not_hit_where_something_else_would_come_out(on_disk, monkeypatch, tokenizer, options):
+    tokenize(on_disk, sample.tokenizer_path())
+    counted = Counted(monkeypatch)
+    given = {
+        "other": other_tokenizer,
+        "with special tokens as text": lambda: Tokenizer.from_file(sample.tokenizer_path(), encode_special_tokens=True),
+        "sample": sample.tokenizer_path,
+    }[tokenizer]()
+    tokenize(on_disk, given, **options)
+    assert counted.batches > 0
+
+
+def test_the_cache_is_not_hit_by_another_version(on_disk, monkeypatch):
+    tokenize(on_disk, sample.tokenizer_path())
+    counted = Counted(monkeypatch)
+    monkeypatch.setattr(hf_map.CountingMapFunction.__init__, "__defaults__", ("0.0.0-other", ()))
+    tokenize(on_disk, sample.tokenizer_path())
+    assert counted.batches > 0
+
+
+def test_a_dict_of_splits(dataset, tokenizer, expected):
+    splits = datasets.DatasetDict({"train": dataset, "test": dataset.select(range(4)), "none": dataset.select([])})
+    tokenized, stats = tokenize(splits, tokenizer, remove_columns=["text"])
+    assert isinstance(tokenized, datasets.DatasetDict)
+    assert tokenized["train"]["input_ids"] == expected
+    assert tokenized["test"]["input_ids"] == expected[:4]
+    assert tokenized["none"].features == tokenized["train"].features
+    assert {name: each.documents for name, each in stats.items()} == {"train": 120, "test": 4, "none": 0}
+
+
+def test_the_format_stays(dataset, tokenizer):
+    chosen = dataset.with_format("numpy", columns=["n"])
+    tokenized, _ = tokenize(chosen, tokenizer)
+    assert tokenized.format["type"] == "numpy"
+    assert tokenized.format["columns"] == ["n", "input_ids"]
+    assert tokenized[3]["input_ids"].tolist() == tokenizer.encode(TEXTS[3]).ids
+    assert tokenize(dataset.with_format("arrow"), tokenizer).dataset.format["type"] == "arrow"
+
+
+def test_round_trip_columns(dataset, tokenizer):
+    tokenized, stats = tokenize(dataset, tokenizer, round_trip_column="round_trip", batch_size=11)
+    ids = tokenizer.encode_batch(TEXTS)
+    assert tokenized["round_trip"] == tokenizer.verify_batch(TEXTS, ids).to_pylist()
+    assert set(tokenized.features["round_trip"]) == {"verdict", "lstrip_chars", "rstrip_chars", "unk_tokens"}
+    kept = tokenized.filter(lambda found: found is not None and found["verdict"] == "exact", input_columns="round_trip")
+    assert len(kept) == stats.exact_documents > 0
+    # What was truncated has lost text by request, and has no verdict.
+    cut, stats = tokenize(dataset, tokenizer, round_trip_column="round_trip", max_length=4)
+    assert cut["round_trip"][3] is None
+    assert cut["input_ids"][3] == [*tokenizer.encode(TEXTS[3]).ids[:3], tokenizer.token_to_id("</s>")]
+    assert stats.truncated_documents > 0
+
+
+def test_pairs(tokenizer, oracle):
+    rows = {"premise": ["a b", None, "Hello, world!", ""], "hypothesis": ["c", "d", "<mask> e f g", None]}
+    dataset = datasets.Dataset.from_dict(rows)
+    tokenized, stats = tokenize(dataset, tokenizer, column="premise", pair_column="hypothesis", max_length=9)
+    reference = oracle.tokenizer(sample.tokenizer_path().read_text())
+    reference.enable_truncation(9)
+    whole = [reference.encode(rows["premise"][row], rows["hypothesis"][row]) for row in (0, 2)]
+    assert tokenized["input_ids"] == [whole[0].ids, None, whole[1].ids, None]
+    assert tokenized["token_type_ids"] == [whole[0].type_ids, None, whole[1].type_ids, None]
+    assert tokenized.features["input_ids"] == INT32
+    assert (stats.documents, stats.null_documents, stats.truncated_documents) == (4, 2, bool(whole[1].overflowing))
+    assert stats.tokens == sum(len(encoding.ids) for encoding in whole)
+    assert stats.added_tokens == sum(
+        mask for e in whole for mask, word in zip(e.special_tokens_mask, e.word_ids, strict=True) if word is None
+    )
+    with pytest.raises(ConfigError, match="pair_column"):
+        tokenize(dataset, tokenizer, column="premise", pair_column="hypothesis", append=["<mask>"])
+
+
+@pytest.mark.parametrize("source", ["shards", "generator"])
+def test_a_stream_keeps_its_order_and_counts(dataset, tokenizer, expected, expected_stats, source):
+    if source == "shards":
+        stream = dataset.to_iterable_dataset(num_shards=4)
+    else:
+        rows = dataset.to_list()
+        stream = datasets.IterableDataset.from_generator(lambda: iter(rows))
+    tokenized, stats = tokenize(stream, tokenizer, batch_size=9)
+    assert tokenized.features["input_ids"] == INT32
+    assert stats.so_far() == Stats()
+    for _ in range(2):  # a second epoch counts anew
+        seen = list(tokenized)
+        assert [row["input_ids"] for row in seen] == expected
+        assert [row["n"] for row in seen] == list(range(len(TEXTS)))
+        assert stats.so_far() == expected_stats
+
+
+def test_a_stream_without_declared_features_gets_them(tokenizer):
+    stream = datasets.IterableDataset.from_generator(lambda: iter([{"text": "a"}, {"text": None}]))
+    assert stream.features is None
+    tokenized, _ = tokenize(stream, tokenizer)
+    assert tokenized.features == datasets.Features({"text": datasets.Value("string"), "input_ids": INT32})
+    assert [row["input_ids"] for row in tokenized] == [tokenizer.encode("a").ids, None]
+    assert list(tokenize(stream, tokenizer, remove_columns="text").dataset)[1] == {"input_ids": None}
+    nulls = datasets.IterableDataset.from_generator(lambda: iter([{"text": None}, {"text": None}]))
+    assert [row["input_ids"] for row in tokenize(nulls, tokenizer).dataset] == [None, None]
+    assert list(tokenize(datasets.IterableDataset.from_generator(lambda: iter([])), tokenizer).dataset) == []
+
+
+def test_a_dict_of_streams(dataset, tokenizer, expected):
+    splits = datasets.IterableDatasetDict({"train": dataset.to_iterable_dataset()})
+    tokenized, stats = tokenize(splits, tokenizer, remove_columns=["text", "n"])
+    assert isinstance(tokenized, datasets.IterableDatasetDict)
+    assert list(tokenized["train"]) == [{"input_ids": ids} for ids in expected]
+    assert stats["train"].so_far().documents == len(TEXTS)
+
+
+def test_the_memory_of_a_stream_does_not_grow(tokenizer):
+    def rows():
+        for number in range(4000):
+            yield {"text": f"{number} " * 200}
+
+    features = datasets.Features({"text": datasets.Value("string")})
+    stream = datasets.IterableDataset.from_generator(rows, features=features)
+    tokenized, stats = tokenize(stream, tokenizer, batch_size=50, remove_columns="text", round_trip="off")
+    held = []
+    for number, _ in enumerate(tokenized):
+        if number % 1000 == 999:
+            held.append(pa.total_allocated_bytes())
+    assert max(held) < 1.5 * held[0] + (1 << 20)
+    assert stats.so_far().documents == 4000
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"column": "body"}, InputError, "no column 'body'"),
+        ({"column": "n"}, InputError, "a column of texts expected"),
+        ({"remove_columns": ["m"]}, InputError, "no column 'm'"),
+        ({"max_length": 0}, ConfigError, "max_length"),
+        ({"append": ["<none>"]}, ConfigError, "<none>"),
+        ({"round_trip": "off", "round_trip_column": "found"}, ConfigError, "round_trip_column"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_mapped(dataset, tokenizer, options, error, message):
+    with pytest.raises(error, match=message):
+        tokenize(dataset, tokenizer, **options)
+
+
+def test_other_mistakes(dataset, tokenizer):
+    with pytest.raises(InputError, match="list"):
+        tokenize(["a"], tokenizer)
+    with pytest.raises(ConfigError, match="num_proc"):
+        tokenize(dataset.to_iterable_dataset(), tokenizer, num_proc=2)
+
+
+def test_an_error_in_a_process_is_ours(tokenizer):
+    table = pa.table({"text": pa.array([b"a", b"b", b"\xff", b"d"]).cast(pa.string(), safe=False)})
+    dataset = datasets.Dataset(table)
+    with pytest.raises(EncodeError) as caught:
+        tokenize(dataset, tokenizer, num_proc=2)
+    assert caught.value.row == 2
+    assert tokenize(dataset, tokenizer, on_bad_row="null").stats.failed_first_rows == (2,)
