@@ -173,7 +173,9 @@ def _array(type_code: str, block: Any) -> array.array[int]:
 
 def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
     # What is empty may lie anywhere, also where no integer can.
-    view = memoryview(ids.ids) if len(ids.ids) else memoryview(array.array("i", [0]))[:0]
+    view = memoryview(ids.ids)
+    if not view.nbytes:
+        view = memoryview(array.array("i", [0]))[:0]
     return view if view.format == "i" else view.cast("B").cast("i"), _as_int64(ids.list_offsets)
 
 
