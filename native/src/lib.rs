@@ -1,7 +1,8 @@
 //! The native engine of tokbatch: what `engine/reference/` defines, two orders of magnitude faster.
 //!
 //! Reading order: `spec.rs` (what it is built from), `engine.rs`, `pipeline.rs` (the road of a column), `cutter.rs` and
-//! `patterns.rs` (pretokens), `cache.rs` and `models.rs` (ids), `python.rs` (the boundary).
+//! `patterns.rs` (pretokens), `cache.rs` and `models.rs` (ids), `python.rs` (the boundary). What is computed when an
+//! engine is built, and shared by processes, is in `tables.rs`.
 #![deny(missing_docs)]
 
 pub mod added_tokens;
@@ -25,6 +26,7 @@ pub mod marks;
 pub mod models;
 pub mod normal_forms;
 pub mod normalizers;
+pub mod number_set;
 pub mod offsets;
 pub mod padding;
 pub mod patterns;
@@ -40,6 +42,8 @@ pub mod spaces;
 pub mod spec;
 pub mod split_behaviors;
 pub mod stations;
+pub mod table_file;
+pub mod tables;
 pub mod token_strings;
 pub mod token_table;
 pub mod trace;

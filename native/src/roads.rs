@@ -17,7 +17,7 @@ use crate::models::{PretokenModel, TokenModel};
 use crate::pipeline::{ColumnRoad, Cutting, Road};
 use crate::pre_tokenizers::PreTokenizer as PreTokenizers;
 use crate::rest::{Deferring, Rest};
-use crate::spaces::{Before, SpaceCutter};
+use crate::spaces::{Before, Seams, SpaceCutter};
 use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
 use crate::stations::Stations;
 
@@ -224,8 +224,8 @@ fn spaces_road(
         return Ok(None);
     }
     let bpe = Bpe::build(model, Input::Spaces(mark))?;
-    match SpaceCutter::build(&bpe, &model.merges, mark, before) {
-        Ok(cutter) => Ok(Some((bpe, Cutting::Spaces(cutter)))),
+    match Seams::build(&bpe, &model.merges, mark) {
+        Ok(seams) => Ok(Some((bpe, Cutting::Spaces(SpaceCutter::new(seams, mark, before))))),
         Err(error) if error.code == "native-unsupported" => Ok(None),
         Err(error) => Err(error),
     }

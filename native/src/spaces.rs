@@ -10,9 +10,11 @@
 //! Spaces in the text stand for the mark that the normalizer or Metaspace would write, so nothing need be rewritten.
 
 use crate::error::{Error, Result};
-use crate::hash::FastMap;
 use crate::models::bpe::Bpe;
+use crate::number_set::NumberSet;
 use crate::spec::PrependScheme;
+use crate::stored_struct;
+use crate::tables::Table;
 
 /// When a space is put before a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,27 +31,41 @@ pub enum Before {
 pub struct SpaceCutter {
     mark: char,
     before: Before,
-    /// For two ASCII bytes (first * 128 + second): whether they stand side by side in some merge.
-    ascii: Vec<bool>,
-    /// Pairs of characters of which one is not ASCII.
-    pairs: FastMap<(char, char), ()>,
-    /// Characters that stand in any merge.
-    merged: FastMap<char, ()>,
+    seams: Seams,
 }
 
-impl SpaceCutter {
-    /// Find the places from the merges of a model whose spaces stand for `mark`. The error says why there are none.
-    pub fn build(model: &Bpe, merges: &[(&str, &str)], mark: char, before: Before) -> Result<SpaceCutter> {
+/// The pairs of characters that stand side by side in some merge; the mark is a space here.
+pub struct Seams {
+    /// For two ASCII bytes (first * 128 + second), whether they do: 0 or 1.
+    ascii: Table<u8>,
+    /// The pairs of which one is not ASCII (see `pair`).
+    others: NumberSet,
+}
+stored_struct!(Seams { ascii, others });
+
+/// Two characters as one number.
+#[inline(always)]
+fn pair(left: char, right: char) -> u64 {
+    u64::from(left as u32) << 32 | u64::from(right as u32)
+}
+
+#[inline(always)]
+fn plain(character: char, mark: char) -> char {
+    if character == mark {
+        ' '
+    } else {
+        character
+    }
+}
+
+impl Seams {
+    /// Find them from the merges of a model whose spaces stand for `mark`. The error says why they do not tell.
+    pub fn build(model: &Bpe, merges: &[(&str, &str)], mark: char) -> Result<Seams> {
         if model.depends_on_place() || model.ignores_merges() || !model.spells_everything() {
             return Err(Error::unsupported("whole documents as pretokens, with this model", "$.model"));
         }
-        let mut cutter = SpaceCutter {
-            mark,
-            before,
-            ascii: vec![false; 128 * 128],
-            pairs: FastMap::default(),
-            merged: FastMap::default(),
-        };
+        let mut ascii = vec![0u8; 128 * 128];
+        let mut others = vec![];
         let byte_ids = model.byte_token_ids();
         for (left, right) in merges {
             for side in [left, right] {
@@ -59,21 +75,21 @@ impl SpaceCutter {
             }
             // Only the seam is new: pairs within a side were at the seam of the merge that made it.
             let (Some(last), Some(first)) = (left.chars().next_back(), right.chars().next()) else { continue };
-            cutter.join(last, first);
+            let (last, first) = (plain(last, mark), plain(first, mark));
+            if last.is_ascii() && first.is_ascii() {
+                ascii[last as usize * 128 + first as usize] = 1;
+            } else {
+                others.push(pair(last, first));
+            }
         }
-        Ok(cutter)
+        Ok(Seams { ascii: ascii.into(), others: NumberSet::new(&others) })
     }
+}
 
-    fn join(&mut self, left: char, right: char) {
-        let plain = |character: char| if character == self.mark { ' ' } else { character };
-        let (left, right) = (plain(left), plain(right));
-        self.merged.insert(left, ());
-        self.merged.insert(right, ());
-        if left.is_ascii() && right.is_ascii() {
-            self.ascii[left as usize * 128 + right as usize] = true;
-        } else {
-            self.pairs.insert((left, right), ());
-        }
+impl SpaceCutter {
+    /// Put the seams of a model whose spaces stand for `mark` to use.
+    pub fn new(seams: Seams, mark: char, before: Before) -> SpaceCutter {
+        SpaceCutter { mark, before, seams }
     }
 
     /// Whether a space comes before a piece; `is_at_start`: the piece begins its document.
@@ -100,18 +116,16 @@ impl SpaceCutter {
             while at < piece.len() {
                 let byte = piece[at];
                 if (before | byte) < 128 {
-                    if !self.ascii[before as usize * 128 + byte as usize] {
+                    if self.seams.ascii[before as usize * 128 + byte as usize] == 0 {
                         starts.push((start + at) as u32);
                     }
                 } else if byte & 0xC0 != 0x80 {
-                    let left = last_character(&piece[..at]);
-                    let right = first_character(&piece[at..]);
-                    let plain = |character: char| if character == self.mark { ' ' } else { character };
-                    let (left, right) = (plain(left), plain(right));
+                    let left = plain(last_character(&piece[..at]), self.mark);
+                    let right = plain(first_character(&piece[at..]), self.mark);
                     let is_joined = if left.is_ascii() && right.is_ascii() {
-                        self.ascii[left as usize * 128 + right as usize]
+                        self.seams.ascii[left as usize * 128 + right as usize] == 1
                     } else {
-                        self.pairs.contains_key(&(left, right))
+                        self.seams.others.contains(pair(left, right))
                     };
                     if !is_joined {
                         starts.push((start + at) as u32);

@@ -11,6 +11,7 @@ use crate::byte_alphabet;
 use crate::error::{Error, Result};
 use crate::hash::FastMap;
 use crate::spec;
+use crate::tables::Table;
 
 /// No id.
 const NO_ID: u32 = u32::MAX;
@@ -47,7 +48,7 @@ pub struct Bpe {
 struct ByteSymbols {
     ids: Box<[u32; 256]>,
     /// The rank of each pair of bytes.
-    ranks: Vec<u32>,
+    ranks: Table<u32>,
 }
 
 /// The symbols of characters: at the start or later, at the end or before it.
@@ -57,27 +58,27 @@ struct CharacterSymbols {
     /// Index: 1 later + 2 at the end. One table where there is neither prefix nor suffix.
     tables: Vec<CharacterTable>,
     /// The rank of each pair of ASCII characters, where there is neither.
-    ranks: Vec<u32>,
+    ranks: Table<u32>,
 }
 
 /// From characters to ids in two steps.
 struct CharacterTable {
-    pages: Vec<u16>,
-    ids: Vec<u32>,
+    pages: Table<u16>,
+    ids: Table<u32>,
 }
 
 impl CharacterTable {
     fn new(entries: &[(char, u32)]) -> CharacterTable {
-        let mut table = CharacterTable { pages: vec![0; 0x11_0000 >> 8], ids: vec![NO_ID; 256] };
+        let (mut pages, mut ids) = (vec![0u16; 0x11_0000 >> 8], vec![NO_ID; 256]);
         for &(character, id) in entries {
             let code = character as usize;
-            if table.pages[code >> 8] == 0 {
-                table.pages[code >> 8] = (table.ids.len() >> 8) as u16;
-                table.ids.resize(table.ids.len() + 256, NO_ID);
+            if pages[code >> 8] == 0 {
+                pages[code >> 8] = (ids.len() >> 8) as u16;
+                ids.resize(ids.len() + 256, NO_ID);
             }
-            table.ids[(table.pages[code >> 8] as usize) << 8 | (code & 255)] = id;
+            ids[(pages[code >> 8] as usize) << 8 | (code & 255)] = id;
         }
-        table
+        CharacterTable { pages: pages.into(), ids: ids.into() }
     }
 
     #[inline]
@@ -150,13 +151,14 @@ impl Bpe {
         }
     }
 
-    fn ranks_of(&self, ids: &[u32]) -> Vec<u32> {
+    fn ranks_of(&self, ids: &[u32]) -> Table<u32> {
         let rank = |left: u32, right: u32| match (left, right) {
             (NO_ID, _) | (_, NO_ID) => NO_RANK,
             _ if !self.merges_happen => NO_RANK,
             _ => self.merges.rank(left, right),
         };
-        ids.iter().flat_map(|&left| ids.iter().map(move |&right| rank(left, right))).collect()
+        let pairs = ids.iter().flat_map(|&left| ids.iter().map(move |&right| (left, right)));
+        pairs.map(|(left, right)| rank(left, right)).collect::<Vec<u32>>().into()
     }
 
     /// The id of the unknown token, where the vocabulary has it.
@@ -519,7 +521,7 @@ impl CharacterSymbols {
             prefix: prefix.to_owned(),
             suffix: suffix.to_owned(),
             tables: variants.iter().map(table).collect(),
-            ranks: vec![],
+            ranks: Table::default(),
         }
     }
 }

@@ -8,8 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::error::{Error, Result};
 use crate::hash::{fold, prefetch};
+use crate::stored_struct;
+use crate::tables::Table;
 
 /// Above every rank.
 pub const NO_RANK: u32 = u32::MAX;
@@ -30,14 +34,15 @@ const LANES: usize = 8;
 /// All merges of a model.
 pub struct Merges {
     /// Open addressing. A slot is 16 bytes, so that rank and result come with one look into memory.
-    slots: Vec<Slot>,
+    slots: Table<Slot>,
     shift: u32,
     /// For each rank, the id that it leads to.
-    merged: Vec<u32>,
+    merged: Table<u32>,
 }
+stored_struct!(Merges { slots, shift, merged });
 
-#[derive(Clone, Copy)]
-#[repr(align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
 struct Slot {
     /// Left and right id.
     key: u64,
@@ -62,25 +67,23 @@ impl Merges {
             return Err(Error::unsupported("more than 33 million merges", "$.model.merges"));
         }
         let size = (merges.len() * 3 / 2).next_power_of_two().max(16);
-        let mut table = Merges {
-            slots: vec![Slot { key: EMPTY, rank: NO_RANK, merged: 0 }; size],
-            shift: 64 - size.trailing_zeros(),
-            merged: merges.iter().map(|merge| merge.2).collect(),
-        };
+        let shift = 64 - size.trailing_zeros();
+        let mut slots = vec![Slot { key: EMPTY, rank: NO_RANK, merged: 0 }; size];
         for (rank, &(left, right, merged)) in merges.iter().enumerate() {
             let key = key(left, right);
-            let mut slot = table.slot(key);
-            while table.slots[slot].key != EMPTY && table.slots[slot].key != key {
+            let mut slot = slot_of(key, shift);
+            while slots[slot].key != EMPTY && slots[slot].key != key {
                 slot = (slot + 1) & (size - 1);
             }
-            table.slots[slot] = Slot { key, rank: rank as u32, merged };
+            slots[slot] = Slot { key, rank: rank as u32, merged };
         }
-        Ok(table)
+        let merged = merges.iter().map(|merge| merge.2).collect::<Vec<u32>>().into();
+        Ok(Merges { slots: slots.into(), shift, merged })
     }
 
     #[inline(always)]
     fn slot(&self, key: u64) -> usize {
-        (fold(key, 0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        slot_of(key, self.shift)
     }
 
     /// The rank of a pair and the id that it leads to; `NO_RANK` where there is no such merge.
@@ -368,6 +371,11 @@ impl Row {
             _ => minimum::<SHORT>(&self.pairs),
         }
     }
+}
+
+#[inline(always)]
+fn slot_of(key: u64, shift: u32) -> usize {
+    (fold(key, 0x9E37_79B9_7F4A_7C15) >> shift) as usize
 }
 
 #[inline(always)]

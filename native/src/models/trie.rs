@@ -3,6 +3,11 @@
 //! The children of a node lie in one block of 256 slots, at `base ^ byte`; a slot knows the node that it belongs to. So a
 //! step is one look at memory. Building fills the gaps of the last few blocks only, which keeps it linear.
 
+use bytemuck::{Pod, Zeroable};
+
+use crate::stored_struct;
+use crate::tables::Table;
+
 /// No value, no node.
 pub const NOTHING: u32 = u32::MAX;
 
@@ -12,20 +17,22 @@ const OPEN_BLOCKS: usize = 16;
 /// The node where every walk begins.
 pub const ROOT: u32 = 0;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(16))]
 struct Slot {
     base: u32,
     parent: u32,
     value: u32,
+    unused: u32,
 }
 
-const FREE: Slot = Slot { base: 0, parent: NOTHING, value: NOTHING };
+const FREE: Slot = Slot { base: 0, parent: NOTHING, value: NOTHING, unused: 0 };
 
 /// The trie. Keys are byte strings, values are below `NOTHING`.
 pub struct Trie {
-    slots: Vec<Slot>,
+    slots: Table<Slot>,
 }
+stored_struct!(Trie { slots });
 
 /// The free slots of the open blocks, as a ring through a dummy.
 struct Builder {
@@ -75,7 +82,7 @@ impl Trie {
                 open.push((base ^ u32::from(label), from, to, depth + 1));
             }
         }
-        Trie { slots: builder.slots }
+        Trie { slots: builder.slots.into() }
     }
 
     /// The node one byte on from a node, and its value (`NOTHING`: no key ends there).

@@ -10,6 +10,7 @@ use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::error::{Error, Result};
+use crate::tables::Table;
 
 const UNKNOWN_PENALTY: f64 = 10.0;
 /// Instead of an id: a character that no token is.
@@ -23,7 +24,7 @@ pub struct Unigram {
     input: Input,
     /// Of a token that is there twice, the last entry counts.
     trie: Trie,
-    scores: Vec<f64>,
+    scores: Table<f64>,
     unknown_score: f64,
     unk_id: Option<u32>,
     byte_ids: Option<Box<[Option<u32>; 256]>>,
@@ -62,7 +63,7 @@ impl Unigram {
             input,
             byte_ids: byte_fallback.then(|| Box::new(std::array::from_fn(byte_id))),
             trie,
-            scores: entries.iter().map(|entry| entry.1).collect(),
+            scores: entries.iter().map(|entry| entry.1).collect::<Vec<f64>>().into(),
             unknown_score: lowest - UNKNOWN_PENALTY,
             unk_id: unk_id.and_then(|id| u32::try_from(id).ok()),
         }

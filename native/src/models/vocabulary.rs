@@ -2,66 +2,73 @@
 //!
 //! Where two tokens have one id, that id's token is the first of them in the file, as in the reference engine.
 
-use crate::hash::{hash_bytes, prefetch, FastMap};
+use std::collections::HashSet;
+
+use crate::hash::{hash_bytes, prefetch};
+use crate::stored_struct;
+use crate::tables::Table;
 
 const NOWHERE: u32 = u32::MAX;
 
 /// Byte strings with an id each.
 #[derive(Default)]
 pub struct Vocabulary {
-    text: Vec<u8>,
+    text: Table<u8>,
     /// Start and end in `text`, and the id.
-    entries: Vec<(u32, u32, u32)>,
+    entries: Table<[u32; 3]>,
     /// Open addressing: entry numbers, with a few bits of the hash above them.
-    slots: Vec<u32>,
+    slots: Table<u32>,
     shift: u32,
     number_bits: u32,
     /// For each id, its entry.
-    entry_of_id: Vec<u32>,
-    /// The same for ids far beyond the number of entries.
-    far_entries: FastMap<u32, u32>,
+    entry_of_id: Table<u32>,
+    /// The same for ids far beyond the number of entries: id and entry, ascending.
+    far_entries: Table<[u32; 2]>,
     longest: usize,
 }
+stored_struct!(Vocabulary { text, entries, slots, shift, number_bits, entry_of_id, far_entries, longest });
 
 impl Vocabulary {
     /// Build from the entries of a file, in its order.
     pub fn new<'a>(tokens: impl ExactSizeIterator<Item = (&'a [u8], u32)>) -> Vocabulary {
         let count = tokens.len();
         let size = (count * 2).next_power_of_two().max(2);
-        let mut vocabulary = Vocabulary {
-            entries: Vec::with_capacity(count),
-            slots: vec![NOWHERE; size],
-            shift: 64 - size.trailing_zeros(),
-            number_bits: size.trailing_zeros().min(31),
-            ..Vocabulary::default()
-        };
-        for (token, id) in tokens {
-            vocabulary.insert(token, id, count);
-        }
-        vocabulary
-    }
-
-    fn insert(&mut self, token: &[u8], id: u32, count: usize) {
-        let number = self.entries.len() as u32;
-        let start = self.text.len() as u32;
-        self.text.extend_from_slice(token);
-        self.entries.push((start, self.text.len() as u32, id));
-        self.longest = self.longest.max(token.len());
-        let hash = hash_bytes(token);
-        let mut slot = (hash >> self.shift) as usize;
-        while self.slots[slot] != NOWHERE {
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
-        self.slots[slot] = self.tag(hash) << self.number_bits | number;
-        if (id as usize) < 4 * count + 1024 {
-            if self.entry_of_id.len() <= id as usize {
-                self.entry_of_id.resize(id as usize + 1, NOWHERE);
+        let (shift, number_bits) = (64 - size.trailing_zeros(), size.trailing_zeros().min(31));
+        let (mut text, mut entries, mut slots) = (vec![], Vec::with_capacity(count), vec![NOWHERE; size]);
+        let (mut entry_of_id, mut far_entries, mut far_ids) = (vec![], vec![], HashSet::new());
+        let mut longest = 0;
+        for ((token, id), number) in tokens.zip(0..) {
+            let start = text.len() as u32;
+            text.extend_from_slice(token);
+            entries.push([start, text.len() as u32, id]);
+            longest = longest.max(token.len());
+            let hash = hash_bytes(token);
+            let mut slot = (hash >> shift) as usize;
+            while slots[slot] != NOWHERE {
+                slot = (slot + 1) & (size - 1);
             }
-            if self.entry_of_id[id as usize] == NOWHERE {
-                self.entry_of_id[id as usize] = number;
+            slots[slot] = tag(hash, number_bits) << number_bits | number;
+            if (id as usize) < 4 * count + 1024 {
+                if entry_of_id.len() <= id as usize {
+                    entry_of_id.resize(id as usize + 1, NOWHERE);
+                }
+                if entry_of_id[id as usize] == NOWHERE {
+                    entry_of_id[id as usize] = number;
+                }
+            } else if far_ids.insert(id) {
+                far_entries.push([id, number]);
             }
-        } else {
-            self.far_entries.entry(id).or_insert(number);
+        }
+        far_entries.sort_unstable();
+        Vocabulary {
+            text: text.into(),
+            entries: entries.into(),
+            slots: slots.into(),
+            shift,
+            number_bits,
+            entry_of_id: entry_of_id.into(),
+            far_entries: far_entries.into(),
+            longest,
         }
     }
 
@@ -82,7 +89,7 @@ impl Vocabulary {
 
     /// The id of a token whose hash is known.
     pub fn id_hashed(&self, token: &[u8], hash: u64) -> Option<u32> {
-        let tag = self.tag(hash);
+        let tag = tag(hash, self.number_bits);
         let mut slot = (hash >> self.shift) as usize;
         loop {
             let found = self.slots[slot];
@@ -90,7 +97,7 @@ impl Vocabulary {
                 return None;
             }
             if found >> self.number_bits == tag {
-                let (start, end, id) = self.entries[(found & ((1 << self.number_bits) - 1)) as usize];
+                let [start, end, id] = self.entries[(found & ((1 << self.number_bits) - 1)) as usize];
                 if &self.text[start as usize..end as usize] == token {
                     return Some(id);
                 }
@@ -99,19 +106,13 @@ impl Vocabulary {
         }
     }
 
-    /// The bits of a hash that a slot has room for, never all of them set.
-    fn tag(&self, hash: u64) -> u32 {
-        let bits = 31 - self.number_bits;
-        hash as u32 & ((1 << bits) - 1)
-    }
-
     /// The token of an id.
     pub fn token(&self, id: u32) -> Option<&[u8]> {
         let number = match self.entry_of_id.get(id as usize) {
             Some(&number) if number != NOWHERE => number,
-            _ => *self.far_entries.get(&id)?,
+            _ => self.far_entries[self.far_entries.binary_search_by_key(&id, |entry| entry[0]).ok()?][1],
         };
-        let (start, end, _) = self.entries[number as usize];
+        let [start, end, _] = self.entries[number as usize];
         Some(&self.text[start as usize..end as usize])
     }
 
@@ -127,7 +128,7 @@ impl Vocabulary {
 
     /// The largest id; 0 where there is none.
     pub fn largest_id(&self) -> u32 {
-        self.entries.iter().map(|entry| entry.2).max().unwrap_or(0)
+        self.entries.iter().map(|entry| entry[2]).max().unwrap_or(0)
     }
 
     /// Whether some tokens have the same id.
@@ -143,8 +144,14 @@ impl Vocabulary {
 
     /// All entries in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
-        self.entries.iter().map(|&(start, end, id)| (&self.text[start as usize..end as usize], id))
+        self.entries.iter().map(|&[start, end, id]| (&self.text[start as usize..end as usize], id))
     }
+}
+
+/// The bits of a hash that a slot has room for, never all of them set.
+#[inline]
+fn tag(hash: u64, number_bits: u32) -> u32 {
+    hash as u32 & ((1 << (31 - number_bits)) - 1)
 }
 
 #[cfg(test)]

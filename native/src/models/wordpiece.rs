@@ -9,6 +9,7 @@ use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::error::{Error, Result};
+use crate::tables::Table;
 
 /// A WordPiece model for one form of pretokens.
 pub struct WordPiece {
@@ -17,7 +18,7 @@ pub struct WordPiece {
     input: Input,
     /// Gives the number of an entry, since an id may be any number.
     trie: Trie,
-    ids: Vec<u32>,
+    ids: Table<u32>,
     prefix: String,
     /// Where inner tokens begin, where there are any.
     inner: Option<u32>,
@@ -42,7 +43,7 @@ impl WordPiece {
             input,
             inner: trie.node(prefix.as_bytes()),
             trie,
-            ids: entries.iter().map(|entry| entry.1).collect(),
+            ids: entries.iter().map(|entry| entry.1).collect::<Vec<u32>>().into(),
             prefix: prefix.to_owned(),
             unk_token: unk_token.to_owned(),
             unk_id: vocabulary.id(unk_token.as_bytes()),

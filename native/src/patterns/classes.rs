@@ -1,6 +1,8 @@
 //! Equivalence classes: the code points that a pattern cannot tell apart, and the fast way from text to classes.
 
 use crate::hash::FastMap as HashMap;
+use crate::stored_struct;
+use crate::tables::Table;
 
 use super::tree::CodePointSet;
 
@@ -8,17 +10,18 @@ use super::tree::CodePointSet;
 pub const MOST_CLASSES: usize = 63;
 
 /// A partition of the code points into classes, numbered from 0.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Classes {
     /// Number of classes.
     pub count: usize,
     /// For each set, a bit a class.
-    pub members: Vec<u64>,
+    pub members: Table<u64>,
     /// The classes of the basic plane.
-    first: Vec<u8>,
-    pages: Vec<u16>,
-    leaves: Vec<u8>,
+    first: Table<u8>,
+    pages: Table<u16>,
+    leaves: Table<u8>,
 }
+stored_struct!(Classes { count, members, first, pages, leaves });
 
 impl Classes {
     /// Part the code points by what sets they are in. None where there are too many classes.
@@ -44,7 +47,7 @@ impl Classes {
             }
             class_of[range[0] as usize..range[1] as usize].fill(number);
         }
-        let members = (0..sets.len())
+        let members: Vec<u64> = (0..sets.len())
             .map(|set| {
                 let has = |signature: &Vec<u64>| signature[set / 64] >> (set % 64) & 1;
                 signatures.iter().enumerate().map(|(class, signature)| has(signature) << class).sum()
@@ -60,7 +63,13 @@ impl Classes {
             }));
         }
         let first = class_of[..0x1_0000].to_vec();
-        Some(Classes { count: signatures.len(), members, first, pages, leaves })
+        Some(Classes {
+            count: signatures.len(),
+            members: members.into(),
+            first: first.into(),
+            pages: pages.into(),
+            leaves: leaves.into(),
+        })
     }
 
     /// The class of a code point; of what is none, some class.

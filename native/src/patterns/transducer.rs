@@ -12,7 +12,12 @@
 //! After a step of a gap the next token begins a piece only if it is not a step of the same gap; until that is known
 //! its beginning is `own`, and depends on the kind that the token turns out to have.
 
+use bytemuck::{Pod, Zeroable};
+
+use crate::error::Result;
 use crate::hash::FastMap as HashMap;
+use crate::table_file::{damaged, TableWriter};
+use crate::tables::{Stored, Table, TableReader};
 
 use super::classes::Classes;
 use super::program::{First, Kind, Program, Threads, MATCH, NONE};
@@ -34,12 +39,15 @@ struct Hypothesis {
 }
 
 /// A transition that takes back beginnings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Retraction {
+    /// Where in the table it stands: row + symbol.
+    pub cell: u32,
     /// The row of the next state.
     pub row: u32,
-    /// The beginnings told.
-    pub mask: u8,
+    /// The beginnings told, a byte of them.
+    pub mask: u32,
     /// Bit k: the k-th last beginning told so far is none.
     pub retracted: u32,
 }
@@ -57,13 +65,13 @@ pub struct Transducer {
     /// The row of the trap.
     pub trap: u32,
     /// At row + symbol: the next row << 8 | mask.
-    pub table: Vec<u32>,
+    pub table: Table<u32>,
     /// The same for two symbols at a time: row of pairs << 9 | mask of both. Rows are states times `symbols` squared.
-    pub pair_table: Vec<u32>,
-    /// The transitions that lead into the trap in `table`.
-    pub retractions: HashMap<u32, Retraction>,
+    pub pair_table: Table<u32>,
+    /// The transitions that lead into the trap in `table`, by cell.
+    retractions: Table<Retraction>,
     /// For each state, mask and retracted beginnings at the end of a text.
-    pub ends: Vec<(u8, u32)>,
+    pub ends: Table<[u32; 2]>,
     /// For each byte of a classified text, its symbol.
     pub symbol_of: [u8; 256],
     /// The same times `symbols`.
@@ -74,10 +82,12 @@ pub struct Transducer {
     /// the first character.
     pub is_match: Option<Vec<bool>>,
     /// What state a text is in whatever came before: at set row + symbol, the next set row.
-    pub synchronising: Vec<u32>,
-    /// For each set, the row of the one state that is left, if it is in the middle of a certain token.
-    pub synchronised: Vec<Option<u32>>,
+    pub synchronising: Table<u32>,
+    /// For each set, the row of the one state that is left, if it is in the middle of a certain token; else `NO_ROW`.
+    synchronised: Table<u32>,
 }
+
+const NO_ROW: u32 = u32::MAX;
 
 struct Determinizer<'a> {
     program: &'a Program,
@@ -209,7 +219,7 @@ type Move = (u32, u8, u32);
 
 impl Transducer {
     /// Make a program deterministic. The error says why that is not possible.
-    pub fn build(program: &Program, classes: Classes) -> Result<Transducer, &'static str> {
+    pub fn build(program: &Program, classes: Classes) -> std::result::Result<Transducer, &'static str> {
         let count = classes.count;
         let mut machine = Determinizer {
             program,
@@ -233,7 +243,7 @@ impl Transducer {
 type Explored = (Vec<Vec<Move>>, Vec<(u8, u32)>, Vec<bool>);
 
 /// Find all states, with their transitions for every symbol, and what happens at the end.
-fn explore(machine: &mut Determinizer) -> Result<Explored, &'static str> {
+fn explore(machine: &mut Determinizer) -> std::result::Result<Explored, &'static str> {
     let continuation = machine.classes;
     let mut numbers: HashMap<Vec<Hypothesis>, u32> = HashMap::default();
     // State 0 is the start of a text: an empty chain.
@@ -314,7 +324,7 @@ fn minimized(
     ends: Vec<(u8, u32)>,
     is_certain: Vec<bool>,
     is_match: Option<Vec<bool>>,
-) -> Result<Transducer, &'static str> {
+) -> std::result::Result<Transducer, &'static str> {
     let symbols = classes.count + 1;
     let mut part_of = vec![0u32; moves.len()];
     let mut parts = 0;
@@ -347,12 +357,12 @@ fn minimized(
     }
     let trap = (parts * symbols) as u32;
     let mut table = vec![trap << 8; (parts + 1) * symbols];
-    let mut machine_ends = vec![(0, 0); parts];
+    let mut machine_ends = vec![[0, 0]; parts];
     let mut certain = vec![false; parts];
-    let mut retractions = HashMap::default();
+    let mut retractions: Vec<Retraction> = vec![];
     for (state, row) in moves.iter().enumerate() {
         let part = part_of[state] as usize;
-        machine_ends[part] = ends[state];
+        machine_ends[part] = [u32::from(ends[state].0), ends[state].1];
         certain[part] = is_certain[state];
         for (symbol, &(to, mask, retracted)) in row.iter().enumerate() {
             let cell = part * symbols + symbol;
@@ -360,7 +370,8 @@ fn minimized(
             if retracted == 0 {
                 table[cell] = next << 8 | u32::from(mask);
             } else {
-                retractions.insert(cell as u32, Retraction { row: next, mask, retracted });
+                let cell = cell as u32;
+                retractions.push(Retraction { cell, row: next, mask: u32::from(mask), retracted });
             }
         }
     }
@@ -379,7 +390,9 @@ fn minimized(
         symbol_of[byte] = classes.of(byte as u32);
         symbol_of[128 + byte] = if byte < symbols { byte as u8 } else { 0 };
     }
-    let pair_symbol_of = symbol_of.map(|symbol| u16::from(symbol) * symbols as u16);
+    // States that were merged have the same transitions.
+    retractions.sort_unstable_by_key(|retraction| retraction.cell);
+    retractions.dedup();
     let mut transducer = Transducer {
         continuation: 128 + classes.count as u8,
         classes,
@@ -387,15 +400,15 @@ fn minimized(
         states: parts,
         start: part_of[0] * symbols as u32,
         trap,
-        table,
-        pair_table,
-        retractions,
-        ends: machine_ends,
+        table: table.into(),
+        pair_table: pair_table.into(),
+        retractions: retractions.into(),
+        ends: machine_ends.into(),
+        pair_symbol_of: pair_symbols(&symbol_of, symbols),
         symbol_of,
-        pair_symbol_of,
         is_match,
-        synchronising: vec![],
-        synchronised: vec![],
+        synchronising: Table::default(),
+        synchronised: Table::default(),
     };
     transducer.find_synchronisation(&certain);
     Ok(transducer)
@@ -404,7 +417,22 @@ fn minimized(
 impl Transducer {
     /// Where a symbol leads from a row: the next row, without what is told.
     fn next_row(&self, cell: u32) -> u32 {
-        self.retractions.get(&cell).map_or(self.table[cell as usize] >> 8, |retraction| retraction.row)
+        match self.table[cell as usize] >> 8 {
+            row if row == self.trap => self.retraction(cell).map_or(row, |retraction| retraction.row),
+            row => row,
+        }
+    }
+
+    /// The transition that leads into the trap in `table`.
+    pub fn retraction(&self, cell: u32) -> Option<Retraction> {
+        let place = self.retractions.binary_search_by_key(&cell, |retraction| retraction.cell).ok()?;
+        Some(self.retractions[place])
+    }
+
+    /// The row of the one state that is left in a set (given by its row), if it is in the middle of a certain token.
+    #[inline]
+    pub fn synchronised(&self, set: usize) -> Option<u32> {
+        Some(self.synchronised[set / self.symbols]).filter(|&row| row != NO_ROW)
     }
 
     /// The subset automaton from "any state": after some symbols there is often one state left, whatever came before.
@@ -412,14 +440,15 @@ impl Transducer {
         let all: Vec<u32> = (0..self.states as u32).filter(|&state| state * self.symbols as u32 != self.start).collect();
         let mut numbers: HashMap<Vec<u32>, u32> = std::iter::once((all.clone(), 0)).collect();
         let mut sets = vec![all];
+        let (mut synchronised, mut synchronising) = (vec![], vec![]);
         let mut done = 0;
         while done < sets.len() {
             let set = sets[done].clone();
             let is_one = set.len() == 1 && certain[set[0] as usize];
-            self.synchronised.push(is_one.then_some(set[0] * self.symbols as u32));
+            synchronised.push(if is_one { set[0] * self.symbols as u32 } else { NO_ROW });
             for symbol in 0..self.symbols as u32 {
                 if done >= MOST_SYNCHRONISING_SETS {
-                    self.synchronising.push(0);
+                    synchronising.push(0);
                     continue;
                 }
                 let cells = set.iter().map(|&state| state * self.symbols as u32 + symbol);
@@ -431,9 +460,79 @@ impl Transducer {
                     sets.push(next);
                     new
                 });
-                self.synchronising.push(number * self.symbols as u32);
+                synchronising.push(number * self.symbols as u32);
             }
             done += 1;
         }
+        (self.synchronised, self.synchronising) = (synchronised.into(), synchronising.into());
+    }
+
+    /// Whether every row that can be stepped from is one of `pair_table`, with all of its cells; what the loop over
+    /// bursts (`splitter.rs`) takes for granted.
+    fn is_sound(&self) -> bool {
+        if !(1..=64).contains(&self.symbols) {
+            return false;
+        }
+        let (symbols, square) = (self.symbols, self.symbols * self.symbols);
+        let states = (self.table.len() / symbols).min(self.pair_table.len() / square);
+        let is_row = |row: u32| (row as usize) / symbols < states;
+        // Many, and looked at without a division each: as numbers that lie before the last row.
+        let largest_pair = self.pair_table.iter().fold(0, |largest, &entry| largest.max(entry >> 9)) as usize;
+        let largest = self.table.iter().fold(0, |largest, &entry| largest.max(entry >> 8));
+        let others = self.retractions.iter().map(|retraction| retraction.row);
+        let others = others.chain(self.synchronised.iter().copied().filter(|&row| row != NO_ROW));
+        states > 0
+            && largest_pair <= self.pair_table.len() - square
+            && others.chain([largest, self.start, self.trap]).all(is_row)
+            && self.symbol_of.iter().all(|&symbol| usize::from(symbol) < symbols)
+    }
+}
+
+fn pair_symbols(symbol_of: &[u8; 256], symbols: usize) -> [u16; 256] {
+    symbol_of.map(|symbol| u16::from(symbol) * symbols as u16)
+}
+
+impl Stored for Transducer {
+    fn put(&self, tables: &mut TableWriter) {
+        self.classes.put(tables);
+        (self.symbols, self.states).put(tables);
+        [self.start, self.trap].put(tables);
+        self.table.put(tables);
+        self.pair_table.put(tables);
+        self.retractions.put(tables);
+        self.ends.put(tables);
+        self.symbol_of.put(tables);
+        self.continuation.put(tables);
+        self.is_match.put(tables);
+        self.synchronising.put(tables);
+        self.synchronised.put(tables);
+    }
+
+    fn take(tables: &mut TableReader) -> Result<Transducer> {
+        let classes = Classes::take(tables)?;
+        let (symbols, states) = Stored::take(tables)?;
+        let [start, trap] = Stored::take(tables)?;
+        let mut transducer = Transducer {
+            classes,
+            symbols,
+            states,
+            start,
+            trap,
+            table: Stored::take(tables)?,
+            pair_table: Stored::take(tables)?,
+            retractions: Stored::take(tables)?,
+            ends: Stored::take(tables)?,
+            symbol_of: Stored::take(tables)?,
+            pair_symbol_of: [0; 256],
+            continuation: Stored::take(tables)?,
+            is_match: Stored::take(tables)?,
+            synchronising: Stored::take(tables)?,
+            synchronised: Stored::take(tables)?,
+        };
+        if !transducer.is_sound() {
+            return Err(damaged("a machine leads out of its table"));
+        }
+        transducer.pair_symbol_of = pair_symbols(&transducer.symbol_of, symbols);
+        Ok(transducer)
     }
 }
