@@ -10,9 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 
 from pattern_strategies import pattern_texts, patterns
+from tokbatch.engine.reference import pattern_source
 from tokbatch.engine.reference.patterns import LiteralPattern, TreePattern, compile_pattern
 from tokbatch.errors import EncodeError, SpecError, UnsupportedError
 from tokbatch.spec.pattern import Pattern
+from tokbatch.spec.regex_syntax import parse
 from tokbatch.spec.unicode import ALL
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -95,6 +97,16 @@ def check_random_pattern(oracle, regex: str, text: str) -> None:
 @settings(max_examples=250, deadline=None)
 def test_a_random_pattern_splits_a_random_text_as_the_oracle_does(oracle, regex: str, text: str):
     check_random_pattern(oracle, regex, text)
+
+
+@pytest.mark.parametrize("regex", [r"(?>a+)b|c", r"\p{L}++\d?+|\s", r"(?:ab?+|[^a])x", r"(?i:(?>st?))|[\p{Lu}-]"])
+def test_where_re_has_no_atomic_groups_the_module_regex_finds_the_same(oracle, monkeypatch, regex: str):
+    monkeypatch.setattr(pattern_source, "HAS_ATOMIC_GROUPS", False)
+    compiled = TreePattern(parse(regex))
+
+    assert type(compiled._python).__module__ == "_regex"
+    for text in ("aab aac b", "aaé1²x SſsÉ-", "xababax\U00010400b\n"):
+        assert pieces_of_spans(compiled.spans(text), text) == pieces_of_oracle(oracle, regex, text)
 
 
 @pytest.mark.long

@@ -1,14 +1,30 @@
 """The tree of a pattern as a regular expression of Python's `re`, over the letters of its alphabet.
 
-Only for trees that `pattern_analysis.fits_re` lets pass.
+Only for trees that `pattern_analysis.fits_re` lets pass. Python 3.10 has no atomic groups in its `re`: there the module
+`regex` takes the patterns that have some. The source holds explicit sets only, so that neither of the two ever uses a
+Unicode table of its own.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
 import sys
+from typing import Any
 
 from tokbatch.engine.reference.pattern_alphabet import Alphabet
-from tokbatch.spec.regex_tree import Alternation, Anchor, AnchorKind, Atomic, Look, Node, Repeat, Sequence, Set
+from tokbatch.spec.regex_tree import (
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Atomic,
+    Look,
+    Node,
+    Repeat,
+    Sequence,
+    Set,
+    children,
+)
 
 HAS_ATOMIC_GROUPS = sys.version_info >= (3, 11)
 
@@ -19,6 +35,16 @@ ANCHORS: dict[AnchorKind, str] = {
     "text end": r"\Z",
     "last line end": r"(?=\n?\Z)",
 }
+
+
+def compile_source(tree: Node, alphabet: Alphabet) -> re.Pattern[str] | None:
+    """Compile a tree for `re` or `regex`; None: it is too large for them."""
+    module: Any = re if HAS_ATOMIC_GROUPS or not _has_atomic(tree) else importlib.import_module("regex")
+    try:
+        compiled: re.Pattern[str] = module.compile(python_source(tree, alphabet))
+    except (module.error, OverflowError, RecursionError):
+        return None
+    return compiled
 
 
 def python_source(node: Node, alphabet: Alphabet) -> str:
@@ -69,3 +95,7 @@ def _anchor(node: Anchor, alphabet: Alphabet) -> str:
     if node.kind == "word boundary":
         return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
     return f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
+
+
+def _has_atomic(node: Node) -> bool:
+    return isinstance(node, Atomic) or any(map(_has_atomic, children(node)))

@@ -23,11 +23,11 @@ from tokbatch.engine.reference.pattern_analysis import (
     uses_what_it_scans,
 )
 from tokbatch.engine.reference.pattern_machine import Machine
-from tokbatch.engine.reference.pattern_source import HAS_ATOMIC_GROUPS, python_source
+from tokbatch.engine.reference.pattern_source import compile_source
 from tokbatch.errors import TokbatchError
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.regex_syntax import parse
-from tokbatch.spec.regex_tree import Atomic, Node, children, minimum_length
+from tokbatch.spec.regex_tree import Node, minimum_length
 
 Spans = list[tuple[int, int]]
 
@@ -104,11 +104,8 @@ class TreePattern(CompiledPattern):
         self._in_vain = attempts_in_vain(tree, self._alphabet)
         self._is_linear = self._degree <= 1 and not self._in_vain and uses_what_it_scans(tree, self._alphabet)
         self._python: re.Pattern[str] | None = None
-        if fits_re(tree) and self._degree < EXPONENTIAL and (HAS_ATOMIC_GROUPS or not _has_atomic(tree)):
-            try:
-                self._python = re.compile(python_source(tree, self._alphabet))
-            except (re.error, OverflowError, RecursionError):
-                self._python = None
+        if fits_re(tree) and self._degree < EXPONENTIAL:
+            self._python = compile_source(tree, self._alphabet)
         if self._python is None:
             self._machine  # noqa: B018 - a program that is too large is refused now
 
@@ -166,7 +163,3 @@ def _spans_with_empty_ones(python: re.Pattern[str], text: str) -> Spans:
         spans.append((start, end))
         at = last_end = end
     return spans
-
-
-def _has_atomic(node: Node) -> bool:
-    return isinstance(node, Atomic) or any(map(_has_atomic, children(node)))
