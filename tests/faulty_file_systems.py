@@ -1,8 +1,9 @@
-"""Disks that fail. Here, and not in a test, because worker processes import them."""
+"""Disks that fail, and ways for a worker to die. Here, and not in a test, because worker processes import them."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import pathlib
 import signal
@@ -41,11 +42,109 @@ class Deadly(FileSystem):
     times: int
 
     def open(self, path: pathlib.Path) -> IO[bytes]:
-        if path.name.endswith(".parquet"):
-            with open(self.marks, "a+") as marks:
-                marks.seek(0)
-                if len(marks.readlines()) < self.times:
-                    marks.write("killed\n")
-                    marks.flush()
-                    os.kill(os.getpid(), signal.SIGKILL)
+        if path.name.endswith(".parquet") and claim(self.marks, self.times):
+            os.kill(os.getpid(), signal.SIGKILL)
         return super().open(path)
+
+
+@dataclass
+class FailsOnce(FileSystem):
+    """A disk whose `call` ("open", "write", "sync", "rename") fails at the `nth` time, once for the whole job."""
+
+    call: str
+    nth: int
+    marks: str
+    number: int = errno.EIO
+    calls: int = 0
+
+    def _count(self, call: str) -> None:
+        if call != self.call:
+            return
+        self.calls += 1
+        if self.calls == self.nth and claim(self.marks, 1):
+            raise OSError(self.number, os.strerror(self.number))
+
+    def open(self, path: pathlib.Path) -> IO[bytes]:
+        self._count("open")
+        return super().open(path)
+
+    def write(self, file: IO[bytes], data: Any) -> None:
+        self._count("write")
+        super().write(file, data)
+
+    def sync(self, file: IO[bytes]) -> None:
+        self._count("sync")
+        super().sync(file)
+
+    def rename(self, source: pathlib.Path, target: pathlib.Path) -> None:
+        self._count("rename")
+        super().rename(source, target)
+
+
+@dataclass
+class Poison(FileSystem):
+    """Not the disk but some documents are at fault: a worker that encodes a text with `text` in it ends by `how`."""
+
+    text: str
+    how: str
+
+    def open(self, path: pathlib.Path) -> IO[bytes]:
+        if path.name.endswith(".parquet"):
+            from tokbatch.batch.transform import Transform
+
+            def encode(this: Any, documents: Any) -> Any:
+                column = documents.texts
+                if any(self.text in column.text(row) for row in range(column.rows)):
+                    end(self.how)
+                return original(this, documents)
+
+            original = Transform._encode
+            if original.__module__ != __name__:
+                Transform._encode = encode  # type: ignore[method-assign]
+        return super().open(path)
+
+
+@dataclass
+class DiesAfterBatches(FileSystem):
+    """A worker dies by SIGKILL after some batches of its own, `times` times in the whole job."""
+
+    batches: int
+    marks: str
+    times: int = 1
+
+    def open(self, path: pathlib.Path) -> IO[bytes]:
+        if path.name.endswith(".parquet"):
+            from tokbatch.batch.transform import Transform
+
+            def transform(this: Any, *args: Any, **kw: Any) -> Any:
+                self.batches -= 1
+                if self.batches < 0 and claim(self.marks, self.times):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return original(this, *args, **kw)
+
+            original = Transform.transform
+            if original.__module__ != __name__:
+                Transform.transform = transform  # type: ignore[method-assign]
+        return super().open(path)
+
+
+def end(how: str) -> None:
+    """End as a worker can end: by a signal, a wrong exit, no memory, or a fault of the program."""
+    if how == "memory":
+        raise MemoryError
+    if how == "panic":
+        raise BaseException("index out of bounds")
+    if how == "exit":
+        os._exit(3)
+    os.kill(os.getpid(), getattr(signal, how))
+
+
+def claim(marks: str, times: int) -> bool:
+    """Tell whether this happens for the first, second, ... up to `times`-th time, over all processes."""
+    with open(marks, "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        happened = len(file.readlines())
+        if happened < times:
+            file.write("happened\n")
+        return happened < times

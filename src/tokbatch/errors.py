@@ -19,7 +19,7 @@ where there is something to do about it, a `hint`. No input makes anything else 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 
 class TokbatchError(Exception):
@@ -55,6 +55,9 @@ class TokbatchError(Exception):
             "where": self.where,
             "hint": self.hint,
         }
+
+
+Error = TypeVar("Error", bound=TokbatchError)
 
 
 class SpecError(TokbatchError):
@@ -141,6 +144,13 @@ class EngineUnavailableError(TokbatchError):
 
 class EngineWarning(UserWarning):
     """The reference engine does work that the native one was expected to do: it is not installed, or it refuses."""
+
+
+def located(error: Error, name: str) -> Error:
+    """Put the name of an input before the place of an error, where it is not there yet."""
+    if not (error.where or "").startswith(name):
+        error.where = f"{name}: {error.where}" if error.where else name
+    return error
 
 
 _CLASSES: dict[str, type[TokbatchError]] = {

@@ -24,7 +24,7 @@ def absorbed(chars, documents, rows=()):
     )
 
 
-def output(folder, files, **run):
+def output(folder, files, skipped=(), rows=(), **run):
     storage = Storage(folder)
     storage.prepare()
     total = Stats.total(stats for _, stats in files)
@@ -41,7 +41,8 @@ def output(folder, files, **run):
             {"path": "p", "input": files[0][0], "row_groups": [0, 1], "first_row": 0, "sha256": ""}
             | {"rows": 0, "tokens": 0, "bytes": 1500}
         ],
-        "run": {"seconds": 3.0, "workers": 2, "retries": [], "skipped": [], **run},
+        "run": {"seconds": 3.0, "workers": 2, "retries": [], **run},
+        "quarantine": {"files": list(skipped), "rows": list(rows)},
     }
     storage.write_json("manifest.json", manifest)
     return render_report(folder)
@@ -80,11 +81,13 @@ def test_what_went_wrong_is_at_the_end(tmp_path):
         tmp_path,
         [("a.parquet", stats)],
         skipped=[{"input": "b.parquet", "reason": "zero bytes"}],
+        rows=[{"input": "a.parquet", "row": row, "reason": "not UTF-8"} for row in range(7, 21)],
         retries=[{"input": "a.parquet", "rows": "rows 0 to 9", "reason": "killed by SIGKILL"}],
     )
     assert "a.parquet: lossy at rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more" in report
     assert "a.parquet: failed at rows 7\n" in report
     assert "skipped b.parquet: zero bytes" in report
+    assert "null for a.parquet, row 16: not UTF-8\n  and 4 more rows: see the quarantine in manifest.json" in report
     assert "done again: a.parquet, rows 0 to 9: killed by SIGKILL" in report
 
 

@@ -228,7 +228,8 @@ def test_a_killed_worker_costs_one_retry(finished, tmp_path):
 def test_a_shard_that_always_kills_ends_the_job(tmp_path):
     write_corpus(tmp_path, "a.parquet", 30)
     config = load_config(write_config(tmp_path, run__retries=1))
-    with pytest.raises(WorkerError, match=r"a\.parquet: rows 0 to 30: the worker died 2 times, .* killed by SIGKILL"):
+    said = r"a\.parquet: rows 0 to 30: the worker died 2 times \(killed by SIGKILL, .*\); whatever rows it has"
+    with pytest.raises(WorkerError, match=said):
         run_job(config, file_system=Deadly(str(tmp_path / "marks"), 99))
     assert files_in_place(tmp_path / "out") == []
 
@@ -291,8 +292,8 @@ def test_bad_files_are_skipped_where_the_config_says_so(tmp_path):
     notes = Notes()
     result = run_job(config, progress=notes)
     manifest = read_manifest(tmp_path / "out")
-    assert sorted(entry["input"] for entry in manifest["run"]["skipped"]) == [f"{name}.parquet" for name in bad]
-    assert all(entry["reason"] for entry in manifest["run"]["skipped"])
+    assert sorted(entry["input"] for entry in manifest["quarantine"]["files"]) == [f"{name}.parquet" for name in bad]
+    assert all(entry["reason"] for entry in manifest["quarantine"]["files"])
     assert {part["input"] for part in manifest["parts"]} == {"good.parquet"}
     assert result.stats.documents == 60
     assert sum(note.startswith("skipped: ") for note in notes.notes) == len(bad)

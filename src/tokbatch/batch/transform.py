@@ -245,7 +245,7 @@ class Transform:
 
 def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> _Documents:
     """Count some rows of the batch as failed, where there is a document."""
-    bad = pc.is_in(documents.rows, pa.array(reasons, pa.int64()))
+    bad = pc.is_in(documents.rows, pa.array(list(reasons), pa.int64()))
     return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()})
 
 

@@ -142,9 +142,17 @@ class JobConfig:
             del table["tokenizer"][key]
         for key in ("files", "dataset", "subset", "split"):
             del table["input"][key]
-        for key in ("workers", "retries", "on_bad_file"):
+        del table["check"]["on_lossy"]
+        for key in ("workers", "retries", "on_bad_file", "on_bad_row"):
             del table["run"][key]
         return table
+
+    def policy(self) -> dict[str, Any]:
+        """Give what only matters to shards with failed or lossy documents: the others come out the same whatever it is.
+
+        A resumed job keeps such a shard only where the policy is the one under which it was made.
+        """
+        return {"on_bad_row": self.run.on_bad_row, "on_lossy": self.check.on_lossy}
 
 
 def resolve(path: str, base: str) -> str:

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow.compute as pc
 
 from tokbatch.batch.fields import find_field, values_of
-from tokbatch.errors import TokbatchError
+from tokbatch.errors import TokbatchError, located
 from tokbatch.job.config import MEBIBYTE
 from tokbatch.job.inputs import list_files
-from tokbatch.job.prepare import located
 from tokbatch.job.sources import open_source
 from tokbatch.tokenizer import Tokenizer
 

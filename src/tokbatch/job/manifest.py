@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from tokbatch.batch.stats import Stats, to_table
 from tokbatch.errors import InputError
 from tokbatch.job.prepare import Job
+from tokbatch.job.quarantine import quarantine_lists
 from tokbatch.job.storage import Storage
 
 FORMAT = 1
@@ -39,7 +40,10 @@ _SHAPE: dict[str, Any] = {
         "seconds": int | float,
         "workers": int,
         "retries": [{"input": str, "rows": str, "reason": str}],
-        "skipped": [{"input": str, "reason": str}],
+    },
+    "quarantine": {
+        "files": [{"input": str, "reason": str}],
+        "rows": [{"input": str, "row": int, "reason": str}],
     },
 }
 
@@ -60,12 +64,23 @@ def shard_record(job: Job, index: int, part: str, result: Any) -> dict[str, Any]
             "sha256": result.sha256,
         },
         "stats": result.stats.to_json(),
+        "failures": [list(failure) for failure in result.failures],
+        "policy": job.config.policy(),
         "run": {"seconds": round(result.seconds, 3)},
     }
 
 
-def write_results(storage: Storage, job: Job, records: Mapping[int, dict[str, Any]], run: dict[str, Any]) -> Stats:
-    """Write statistics and manifest from the records of all shards (by index); returns the statistics of the corpus."""
+def write_results(
+    storage: Storage,
+    job: Job,
+    records: Mapping[int, dict[str, Any]],
+    skipped: Mapping[str, str],
+    run: dict[str, Any],
+) -> Stats:
+    """Write statistics and manifest from the records of all shards (by index); returns the statistics of the corpus.
+
+    `skipped` are the inputs that are left out, with the reasons.
+    """
     names: list[str] = []
     stats: list[Stats] = []
     for number, facts in enumerate(job.inputs):
@@ -79,7 +94,7 @@ def write_results(storage: Storage, job: Job, records: Mapping[int, dict[str, An
     storage.write_file("stats.parquet", table.getvalue())
     files = [{"file": name, **record.to_json()} for name, record in zip(names, stats, strict=True)]
     storage.write_json("stats.json", {"files": files, "total": total.to_json()})
-    storage.write_json("manifest.json", _manifest(job, [records[index] for index in sorted(records)], run))
+    storage.write_json("manifest.json", _manifest(job, [records[i] for i in sorted(records)], skipped, run))
     return total
 
 
@@ -155,7 +170,9 @@ def read_result(folder: Path, name: str) -> Any:
     return content
 
 
-def _manifest(job: Job, records: Sequence[Mapping[str, Any]], run: dict[str, Any]) -> dict[str, Any]:
+def _manifest(
+    job: Job, records: Sequence[Mapping[str, Any]], skipped: Mapping[str, str], run: dict[str, Any]
+) -> dict[str, Any]:
     asked = job.config.tokenizer
     source = (
         {"file": job.config.resolve(asked.file)} if asked.file else {"name": asked.name, "revision": asked.revision}
@@ -172,5 +189,6 @@ def _manifest(job: Job, records: Sequence[Mapping[str, Any]], run: dict[str, Any
         ],
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
         "parts": [record["part"] for record in records],
+        "quarantine": quarantine_lists(skipped, records),
         "run": run,
     }

@@ -32,6 +32,11 @@ class Shard:
     rows: int
     text_bytes: int
 
+    @property
+    def file_rows(self) -> tuple[int, int]:
+        """The row of the input that it starts with, and the one after its last."""
+        return self.first_row, self.first_row + self.rows
+
     def part_name(self, input_name: str) -> str:
         """Name the part under data/. Names sort as the rows do, and two inputs of one base name do not meet."""
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", input_name.rstrip("/").rsplit("/", 1)[-1])

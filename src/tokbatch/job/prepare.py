@@ -22,7 +22,7 @@ import pyarrow as pa
 from tokbatch._version import __version__
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
-from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError
+from tokbatch.errors import ConfigError, InputError, SpecError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
 from tokbatch.job.parquet_output import part_schema
@@ -192,13 +192,6 @@ def transform_options(config: JobConfig) -> TransformOptions:
         crosscheck=config.check.crosscheck,
         on_bad_row=config.run.on_bad_row,
     )
-
-
-def located(error: TokbatchError, name: str) -> TokbatchError:
-    """Put the name of the input before the place of an error, where it is not there yet."""
-    if not (error.where or "").startswith(name):
-        error.where = f"{name}: {error.where}" if error.where else name
-    return error
 
 
 def digest_of(value: Any) -> str:

@@ -22,6 +22,7 @@ _CONTROLS = {
     0x85: "NEXT LINE",
 }
 FILES_SHOWN = 10
+ROWS_SHOWN = 10
 Named = tuple[str, Stats]
 
 
@@ -34,7 +35,7 @@ def render_report(folder: Path | str) -> str:
     rows: list[Named] = [*files, ("total", total)]
     lines = [*_head(folder, place, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
     lines += _absorbed(files, total, "lstrip", "left") + _absorbed(files, total, "rstrip", "right")
-    lines += _rows_to_look_at(files) + _what_happened(manifest["run"])
+    lines += _rows_to_look_at(files) + _what_happened(manifest)
     return "\n".join(lines) + "\n"
 
 
@@ -160,9 +161,15 @@ def _more(stats: Stats, what: str, first: Sequence[int]) -> str:
     return f" and {more:,} more" if more > 0 else ""
 
 
-def _what_happened(run: Mapping[str, Any]) -> list[str]:
-    lines = [f"  skipped {entry['input']}: {entry['reason']}" for entry in run.get("skipped", ())]
-    lines += [f"  done again: {entry['input']}, {entry['rows']}: {entry['reason']}" for entry in run.get("retries", ())]
+def _what_happened(manifest: Mapping[str, Any]) -> list[str]:
+    quarantine = manifest["quarantine"]
+    lines = [f"  skipped {entry['input']}: {entry['reason']}" for entry in quarantine["files"]]
+    rows = quarantine["rows"]
+    lines += [f"  null for {entry['input']}, row {entry['row']}: {entry['reason']}" for entry in rows[:ROWS_SHOWN]]
+    if len(rows) > ROWS_SHOWN:
+        lines.append(f"  and {len(rows) - ROWS_SHOWN:,} more rows: see the quarantine in manifest.json")
+    retries = manifest["run"]["retries"]
+    lines += [f"  done again: {entry['input']}, {entry['rows']}: {entry['reason']}" for entry in retries]
     return ["", "What happened on the way", *lines] if lines else []
 
 

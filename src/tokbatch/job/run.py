@@ -15,14 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokbatch.batch.stats import Stats
-from tokbatch.errors import InputError, OutputError, WorkerError, from_dict
+from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
 from tokbatch.job.manifest import merged, shard_record, write_results
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, megabytes
+from tokbatch.job.quarantine import Quarantine
+from tokbatch.job.resume import differences, holds, record_name, refuse_used
 from tokbatch.job.storage import FileSystem, Storage, told
+from tokbatch.job.suspects import MOST_ROWS, Hunt
 from tokbatch.job.worker import ShardResult, Task, WorkerSetup
 from tokbatch.job.workers import Event, start_workers
 
@@ -59,7 +62,7 @@ def run_job(
         if under_way:
             stack.enter_context(OutputLock(storage))
         with told(storage.folder):
-            _refuse_used(storage, resume, overwrite)
+            refuse_used(storage, resume, overwrite)
         job = prepare_job(config)
         _say_what(job, progress)
         if not under_way:
@@ -77,11 +80,13 @@ class _Run:
     storage: Storage
     progress: Progress
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    quarantine: Quarantine = field(default_factory=Quarantine)
     rows_done: dict[int, int] = field(default_factory=dict)
     finished_bytes: int = 0
+    attempts: dict[int, int] = field(default_factory=dict)
     deaths: dict[int, int] = field(default_factory=dict)
     retries: list[dict[str, Any]] = field(default_factory=list)
+    hunts: dict[int, Hunt] = field(default_factory=dict)
 
     def run(self) -> JobResult:
         start, began = time.monotonic(), time.time()
@@ -108,9 +113,8 @@ class _Run:
             "shards": len(self.records),
             "resumed_shards": resumed,
             "retries": self.retries,
-            "skipped": [{"input": name, "reason": reason} for name, reason in self._all_skipped().items()],
         }
-        stats = write_results(self.storage, self.job, self.records, run)
+        stats = write_results(self.storage, self.job, self.records, self._all_skipped(), run)
         self.storage.tidy()
         return JobResult(self.job, stats, seconds)
 
@@ -128,22 +132,18 @@ class _Run:
         self.storage.prepare()
         if before is None:
             self.storage.write_json(".tokbatch/job.json", self.job.identity)
-        self.skipped = dict(self.storage.read_json(".tokbatch/skipped.json") or {})
+        self.quarantine = Quarantine.read(self.storage, self.job.config)
         for shard in self.job.shards:
-            record = self.storage.read_json(_record_name(shard))
-            if record is not None and record.get("shard") == self.job.shard_identity(shard) and self._has_part(record):
+            record = self.storage.read_json(record_name(shard))
+            if holds(record, self.job, shard, self.storage.folder):
                 self.records[shard.index] = record
-        for name in self.skipped:
+        for name in self.quarantine.files:
             self._forget(name)
         self._count_finished()
 
-    def _has_part(self, record: dict[str, Any]) -> bool:
-        path = self.storage.folder / record["part"]["path"]
-        return path.is_file() and bool(path.stat().st_size == record["part"]["bytes"])
-
     def _pending(self) -> deque[Shard]:
         """Give what is left, the largest first, so that no worker works alone at the end."""
-        left = [s for s in self.job.shards if s.index not in self.records and self._name(s) not in self.skipped]
+        left = [s for s in self.job.shards if s.index not in self.records and not self._is_skipped(s)]
         return deque(sorted(left, key=lambda shard: (-shard.text_bytes, shard.index)))
 
     # -- the work -----------------------------------------------------------------------------------------------
@@ -167,60 +167,100 @@ class _Run:
         task = event.task
         if task is None:
             return
-        shard = task.shard
         if kind == "progress":
-            self.rows_done[shard.index] = rest[0]
-        elif kind == "done":
-            self._commit(task, rest[0])
-        elif kind == "failed":
-            self._fail(task, rest[0], pending)
+            self.rows_done[task.shard.index] = rest[0]
         elif kind == "died":
             self._retry(task, rest[0], pending)
+        elif kind == "failed":
+            self._fail(task, from_dict(rest[0]), pending)
+        elif kind == "done" and task.rows is not None:
+            self._clear_up(task)
+            self.hunts[task.shard.index].passed()
+            self._go_on_hunting(task, pending)
+        elif kind == "done":
+            self._commit(task, rest[0])
 
     def _commit(self, task: Task, result: ShardResult) -> None:
-        if task.input.name in self.skipped:
+        if task.input.name in self.quarantine.files:
             self.storage.drop_partial(task.partial)
             return
         part = task.shard.part_name(task.input.name)
         self.storage.commit_part(task.partial, part)
         record = shard_record(self.job, task.shard.index, part, result)
-        self.storage.write_json(_record_name(task.shard), record)
+        self.storage.write_json(record_name(task.shard), record)
         self.records[task.shard.index] = record
         self.finished_bytes += task.shard.text_bytes
         self.rows_done.pop(task.shard.index, None)
 
-    def _fail(self, task: Task, error: dict[str, Any], pending: deque[Shard]) -> None:
+    def _fail(self, task: Task, error: TokbatchError, pending: deque[Shard]) -> None:
         """End the job, or leave the whole input out where the file is at fault and the config says so."""
+        if isinstance(error, WorkerError):  # A fault, or no memory: it is about some row, as a death is.
+            self._retry(task, error.message, pending)
+            return
         self.storage.drop_partial(task.partial)
-        raised = from_dict(error)
-        if not isinstance(raised, InputError) or self.job.config.run.on_bad_file == "fail":
-            raise raised
+        if not isinstance(error, InputError) or self.job.config.run.on_bad_file == "fail":
+            raise error
         name = task.input.name
-        if name not in self.skipped:
-            self.skipped[name] = str(raised)
-            self.storage.write_json(".tokbatch/skipped.json", self.skipped)
-            self.progress.note(f"skipped: {raised}")
+        if name not in self.quarantine.files:
+            self.quarantine.files[name] = str(error)
+            self.quarantine.write(self.storage)
+            self.progress.note(f"skipped: {error}")
         self._forget(name)
         for shard in [shard for shard in pending if self._name(shard) == name]:
             pending.remove(shard)
         self._count_finished()
 
+    # -- workers that die ---------------------------------------------------------------------------------------
+
     def _retry(self, task: Task, reason: str, pending: deque[Shard]) -> None:
-        """Give the shard of a worker that died to another one, a few times."""
-        shard = task.shard
-        self.storage.drop_partial(task.partial)
-        self.rows_done.pop(shard.index, None)
+        """Give the shard of a worker that died to another one, a few times; then look for the row that does it."""
+        shard, rows = task.shard, task.rows or task.shard.file_rows
+        done = self._clear_up(task)
+        place = f"rows {rows[0]} to {rows[1]}"
+        self.retries.append({"input": task.input.name, "rows": place, "reason": reason})
+        if task.rows is not None:
+            self.hunts[shard.index].died(reason)
+            self._go_on_hunting(task, pending)
+            return
         self.deaths[shard.index] = self.deaths.get(shard.index, 0) + 1
-        rows = f"rows {shard.first_row} to {shard.first_row + shard.rows}"
-        self.retries.append({"input": task.input.name, "rows": rows, "reason": reason})
-        if self.deaths[shard.index] > self.job.config.run.retries:
-            raise WorkerError(
-                f"the worker died {self.deaths[shard.index]} times, the last time: {reason}",
-                where=f"{task.input.name}: {rows}",
-                hint="lower run.batch_bytes or run.workers if memory ran out; --resume goes on from here",
-            )
-        self.progress.note(f"a worker died ({reason}); its shard is done again: {task.input.name}, {rows}")
+        has_a_name = shard.index in self.hunts
+        self.progress.note(f"a worker died ({reason}); its shard is done again: {task.input.name}, {place}")
+        if self.deaths[shard.index] > self.job.config.run.retries or has_a_name:
+            self.progress.note(f"looking for the row that does it: {task.input.name}, {place}")
+            self.hunts[shard.index] = Hunt(shard.file_rows, reason, shard.first_row + done)
         pending.appendleft(shard)
+
+    def _go_on_hunting(self, task: Task, pending: deque[Shard]) -> None:
+        """Give the next probe, or decide what becomes of the row that was found."""
+        shard, name = task.shard, task.input.name
+        hunt = self.hunts[shard.index]
+        pending.appendleft(shard)
+        if not hunt.is_over:
+            return
+        died = f"{self.deaths[shard.index]} times ({hunt.reason})"
+        hint = "lower run.batch_bytes or run.workers if memory ran out; --resume goes on from here"
+        if hunt.found is None:
+            place = f"{name}: rows {shard.first_row} to {shard.first_row + shard.rows}"
+            cause = "whatever rows it has" if hunt.probe[0] == hunt.probe[1] else "and none of the rows does it alone"
+            text = f"the worker died {died}; {cause}"
+            raise WorkerError(text, where=place, hint=hint)
+        if self.job.config.run.on_bad_row == "fail":
+            hint = 'run.on_bad_row = "null" leaves the document out, and --resume goes on from here'
+            raise WorkerError(
+                f"this row ends every worker: {hunt.reason}", where=f"{name}: row {hunt.found}", hint=hint
+            )
+        known = self.quarantine.rows_between(name, *shard.file_rows)
+        if hunt.found in known or len(known) >= MOST_ROWS:
+            text = f"the worker died {died}; {len(known)} rows have been given up already"
+            raise WorkerError(text, where=f"{name}: row {hunt.found}", hint="is the file as it should be?")
+        self.quarantine.add_row(name, hunt.found, f"it ends every worker: {hunt.reason}")
+        self.quarantine.write(self.storage)
+        self.progress.note(f"given up: {name}: row {hunt.found}: {hunt.reason}")
+
+    def _clear_up(self, task: Task) -> int:
+        """Remove what is left of a task; gives the rows that it had done."""
+        self.storage.drop_partial(task.partial)
+        return self.rows_done.pop(task.shard.index, 0)
 
     # -- small things -------------------------------------------------------------------------------------------
 
@@ -245,8 +285,16 @@ class _Run:
 
     def _task(self, shard: Shard) -> Task:
         facts = self.job.inputs[shard.input]
-        partial = f"{shard.index:06d}-{self.deaths.get(shard.index, 0)}.parquet"
-        return Task(shard, facts.input, facts.digest, partial)
+        number = self.attempts[shard.index] = self.attempts.get(shard.index, 0) + 1
+        hunt = self.hunts.get(shard.index)
+        return Task(
+            shard,
+            facts.input,
+            facts.digest,
+            f"{shard.index:06d}-{number}.parquet",
+            self.quarantine.rows_between(facts.input.name, *shard.file_rows),
+            None if hunt is None or hunt.is_over else hunt.probe,
+        )
 
     def _name(self, shard: Shard) -> str:
         return self.job.inputs[shard.input].input.name
@@ -257,11 +305,11 @@ class _Run:
             if self._name(shard) == name:
                 self.records.pop(shard.index, None)
                 self.rows_done.pop(shard.index, None)
-                (self.storage.folder / _record_name(shard)).unlink(missing_ok=True)
+                (self.storage.folder / record_name(shard)).unlink(missing_ok=True)
                 (self.storage.data / shard.part_name(name)).unlink(missing_ok=True)
 
     def _count_finished(self) -> None:
-        finished = (s for s in self.job.shards if s.index in self.records or self._name(s) in self.skipped)
+        finished = (s for s in self.job.shards if s.index in self.records or self._is_skipped(s))
         self.finished_bytes = sum(shard.text_bytes for shard in finished)
 
     def _done_bytes(self) -> int:
@@ -270,54 +318,16 @@ class _Run:
         return self.finished_bytes + sum(s.text_bytes * rows // max(1, s.rows) for s, rows in current)
 
     def _all_skipped(self) -> dict[str, str]:
-        return {**dict(self.job.skipped), **self.skipped}
+        return {**dict(self.job.skipped), **self.quarantine.files}
+
+    def _is_skipped(self, shard: Shard) -> bool:
+        return self._name(shard) in self.quarantine.files
 
     def _total(self) -> Stats:
         by_input: dict[int, list[dict[str, Any]]] = {}
         for index, record in sorted(self.records.items()):
             by_input.setdefault(self.job.shards[index].input, []).append(record)
         return Stats.total(merged(records) for records in by_input.values())
-
-
-def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Name what two identities do not have in common."""
-    found = []
-    for key in ("tokbatch", "pyarrow", "engine"):
-        if before.get(key) != now[key]:
-            found.append(f"{key} was {before.get(key)}, is {now[key]}")
-    if before.get("tokenizer_sha256") != now["tokenizer_sha256"]:
-        found.append("the tokenizer is another one")
-    found += [
-        f"{section}.{key} was {was!r}, is {now['settings'][section].get(key)!r}"
-        for section, keys in before.get("settings", {}).items()
-        for key, was in keys.items()
-        if now["settings"].get(section, {}).get(key) != was
-    ]
-    old, new = ({entry["name"]: entry for entry in identity.get("inputs", ())} for identity in (before, now))
-    found += [f"input {name} is gone" for name in old if name not in new]
-    found += [f"input {name} is new" for name in new if name not in old]
-    found += [f"input {name} has changed" for name in new if name in old and new[name] != old[name]]
-    if not found and list(old) != list(new):
-        found.append("the inputs come in another order")
-    return found or ["its schema or its settings"]
-
-
-def _refuse_used(storage: Storage, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder that has something in it which nobody said may be touched."""
-    foreign = storage.foreign_entries()
-    ours = storage.holds_job() or storage.state.exists()
-    if foreign or (storage.exists() and not ours and any(storage.folder.iterdir())):
-        raise OutputError(
-            f"the folder holds what no job made: {', '.join((foreign or ['data'])[:5])}",
-            where=str(storage.folder),
-            hint="give output.path another folder",
-        )
-    if storage.holds_job() and not resume and not overwrite:
-        raise OutputError(
-            "the folder has a job's output already",
-            where=str(storage.folder),
-            hint="go on with it by --resume, or start anew with --overwrite",
-        )
 
 
 def _say_what(job: Job, progress: Progress) -> None:
@@ -333,7 +343,3 @@ def _say_what(job: Job, progress: Progress) -> None:
         progress.note(f"WARNING: {job.tokenizer.why_reference}")
     if job.identity["engine"] == "reference":
         progress.note("note: the reference engine (pure Python) does the work; it is exact, and slow")
-
-
-def _record_name(shard: Shard) -> str:
-    return f".tokbatch/shards/{shard.index:06d}.json"

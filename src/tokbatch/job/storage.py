@@ -147,7 +147,8 @@ class Storage:
             for tree in (self.shards, self.partial, self.data):
                 if tree.exists():
                     shutil.rmtree(tree)
-            (self.state / "job.json").unlink(missing_ok=True)
+            for name in ("quarantine.json", "job.json"):
+                (self.state / name).unlink(missing_ok=True)
 
     def tidy(self) -> None:
         """Remove the folder of partial files."""

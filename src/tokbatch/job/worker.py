@@ -18,8 +18,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,16 @@ import pyarrow as pa
 
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
-from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError
+from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
 from tokbatch.job.inputs import Input
 from tokbatch.job.parquet_output import PartWriter
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
 from tokbatch.job.sources import open_source_again
 from tokbatch.job.storage import FileSystem, Storage, output_error
+
+FAILURES_KEPT = 1000
+"""How many failed rows of a shard are named; all of them are counted."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,26 @@ class WorkerSetup:
 
 @dataclass(frozen=True)
 class Task:
-    """One shard to do. `input_digest` is what the plan saw: another one means that the input has changed."""
+    """One shard to do, or with `rows` (first, last + 1; of the file) a probe of some of its rows (see `suspects.py`).
+
+    `input_digest` is what the plan saw: another one means that the input has changed. `given_up` are rows that get
+    null without being tried, with the reasons.
+    """
 
     shard: Shard
     input: Input
     input_digest: str
     partial: str
+    given_up: Mapping[int, str] = field(default_factory=dict)
+    rows: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What came out of one shard. `seconds` is no statistic: it says something about the run, not the documents."""
+    """What came out of one shard. `seconds` is no statistic: it says something about the run, not the documents.
+
+    `failures` are the first rows that have null for a reason, with the reasons; the statistics have their number.
+    """
 
     shard: Shard
     rows: int
@@ -71,6 +83,7 @@ class ShardResult:
     sha256: str
     stats: Stats
     seconds: float
+    failures: tuple[tuple[int, str], ...] = ()
 
 
 def work(connection: Any, pickled_setup: bytes) -> None:
@@ -97,14 +110,12 @@ def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) 
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise
     except TokbatchError as error:
-        if not isinstance(error, OutputError) and not (error.where or "").startswith(task.input.name):
-            error.where = f"{task.input.name}: {error.where}" if error.where else task.input.name
-        return ("failed", error.to_dict())
-    except OSError as error:
-        return ("failed", output_error(error, storage.partial / task.partial).to_dict())
+        return ("failed", (error if isinstance(error, OutputError) else located(error, task.input.name)).to_dict())
     except MemoryError:
         hint = "lower run.batch_bytes or run.workers"
         return ("failed", WorkerError("out of memory", where=task.input.name, hint=hint).to_dict())
+    except OSError as error:
+        return ("failed", output_error(error, storage.partial / task.partial).to_dict())
     except BaseException as error:  # A panic of native code is no Exception.
         text = f"{type(error).__name__}: {error}"
         print(traceback.format_exc(), file=sys.stderr, flush=True)
@@ -112,29 +123,51 @@ def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) 
 
 
 def make_part(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> ShardResult:
-    """Read, transform and write one shard. The partial file is on the disk when this returns."""
+    """Read, transform and write one shard, or the rows of a probe. The partial file is on the disk afterwards."""
     start = time.monotonic()
     shard, name = task.shard, task.input.name
+    first, stop = task.rows or (shard.first_row, shard.first_row + shard.rows)
     source = open_source_again(task.input)
     if source.digest != task.input_digest:
         raise InputError("the file has changed since the job was planned", where=name)
     columns = setup.transform.input_columns(source.schema)
-    stats, row = Stats(), shard.first_row
+    stats, row, failures = Stats(), first, _Failures()
     file = storage.open_partial(task.partial)
     with PartWriter(file, setup.schema, setup.id_column, setup.compression, setup.part_metadata) as writer:
-        for batch in source.batches(range(shard.start, shard.stop), columns, setup.batch_bytes, row):
-            output, counted = setup.transform.transform(batch, row)
+        batches = source.batches(range(shard.start, shard.stop), columns, setup.batch_bytes, shard.first_row)
+        for batch in rows_between(batches, shard.first_row, first, stop):
+            output, counted = setup.transform.transform(batch, row, given_up=task.given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
             writer.write(fit(output, setup.schema))
             stats = stats.merge(counted)
             row += batch.num_rows
             progress(row - shard.first_row)
-    if row - shard.first_row != shard.rows:
-        raise InputError(
-            f"{row - shard.first_row} rows from row {shard.first_row}, the plan says {shard.rows}", where=name
-        )
-    return ShardResult(shard, shard.rows, file.size, file.sha256, stats, time.monotonic() - start)
+        beyond = 0 if task.rows else sum(batch.num_rows for batch in batches)
+    if row != stop or beyond:
+        raise InputError(f"{row - first + beyond} rows from row {first}, the plan says {stop - first}", where=name)
+    seconds = time.monotonic() - start
+    return ShardResult(shard, row - first, file.size, file.sha256, stats, seconds, tuple(failures.kept))
+
+
+def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Give the rows `first` to `stop` of batches that start at `row`; what comes after them is not read."""
+    while row < stop and first < stop and (batch := next(batches, None)) is not None:
+        begin, end = max(first - row, 0), min(stop - row, batch.num_rows)
+        if begin < end:
+            yield batch.slice(begin, end - begin)
+        row += batch.num_rows
+
+
+class _Failures:
+    """The first failed rows of a shard, in the order of the rows."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[int, str]] = []
+
+    def add(self, row: int, reason: str) -> None:
+        if len(self.kept) < FAILURES_KEPT:
+            self.kept.append((row, reason))
 
 
 def _lossy(name: str, stats: Stats) -> VerifyError:
