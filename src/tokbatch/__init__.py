@@ -32,6 +32,7 @@ from tokbatch.errors import (
 
 if TYPE_CHECKING:
     from tokbatch.engine.encoding import Encoding
+    from tokbatch.frontends.notebook import explain
     from tokbatch.spec import TokenizerSpec
     from tokbatch.tokenizer import Tokenizer
 
@@ -52,12 +53,14 @@ __all__ = [
     "VerifyError",
     "WorkerError",
     "__version__",
+    "explain",
 ]
 
 _LAZY = {
     "Encoding": "tokbatch.engine.encoding",
     "Tokenizer": "tokbatch.tokenizer",
     "TokenizerSpec": "tokbatch.spec",
+    "explain": "tokbatch.frontends.notebook",
 }
 
 

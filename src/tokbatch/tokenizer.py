@@ -31,6 +31,7 @@ from tokbatch.engine import choose_engine
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
+from tokbatch.hub import tokenizer_file
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.digest import digest
 from tokbatch.spec.read import load_spec, read_spec
@@ -76,17 +77,39 @@ class Tokenizer:
 
     @classmethod
     def from_pretrained(
-        cls, name: str, revision: str | None = None, engine: str = "auto", encode_special_tokens: bool = False
+        cls,
+        name: str,
+        revision: str | None = None,
+        engine: str = "auto",
+        encode_special_tokens: bool = False,
+        *,
+        token: str | bool | None = None,
     ) -> Tokenizer:
         """Load the tokenizer.json of a repository of the Hugging Face hub, from the local cache where it is there.
 
-        `name` is "organisation/name", or a local folder. Raises `InputError` where it can be had neither way.
+        `name` is "organisation/name", or a local folder; `token` an access token, where the one that is saved does not
+        do. Cache, offline mode and endpoint are those of `huggingface_hub`. Raises `InputError` where it cannot be had.
         """
         if not isinstance(name, str) or not isinstance(revision, str | None):
             raise InputError("the name and the revision of a repository are str")
         if os.path.isdir(name):
             return cls.from_file(name, engine, encode_special_tokens)
-        return cls.from_file(_from_hub(name, revision), engine, encode_special_tokens)
+        return cls.from_file(tokenizer_file(name, revision, token), engine, encode_special_tokens)
+
+    @classmethod
+    def from_transformers(cls, tokenizer: Any, engine: str = "auto", encode_special_tokens: bool = False) -> Tokenizer:
+        """Take over a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`, as it is at this moment.
+
+        It is read from what its backend says of itself, so truncation and padding are those that it was last used with.
+        Raises `InputError` for a tokenizer without such a backend (a slow one), and as `from_json`.
+        """
+        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        if not callable(getattr(backend, "to_str", None)):
+            raise InputError(
+                f"no fast tokenizer: {type(tokenizer).__name__}",
+                hint="load it with AutoTokenizer.from_pretrained(..., use_fast=True)",
+            )
+        return cls.from_json(backend.to_str(), engine, encode_special_tokens)
 
     def with_options(
         self,
@@ -139,6 +162,21 @@ class Tokenizer:
     def id_to_token(self, token_id: int) -> str | None:
         """Give the token of an id; None where there is none. Raises `DecodeError` for what is no id."""
         return self.engine.id_to_token(_checked_ids([token_id])[0])
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Give the id of every token of the vocabulary, and of the added tokens."""
+        vocab = self.spec.model.vocab
+        tokens = dict(vocab) if isinstance(vocab, dict) else {token: index for index, (token, _) in enumerate(vocab)}
+        if with_added_tokens:
+            for added in self.spec.added_tokens:
+                token_id = self.engine.token_to_id(added.content)
+                if token_id is not None:
+                    tokens[added.content] = token_id
+        return tokens
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Give the number of tokens; as `vocab_size` with the added ones."""
+        return self.vocab_size if with_added_tokens else len(self.spec.model.vocab)
 
     def __repr__(self) -> str:
         model = type(self.spec.model).__name__
@@ -307,27 +345,3 @@ def _refuse_surrogates(text: str) -> None:
         raise EncodeError(
             f"a lone surrogate U+{ord(text[error.start]):04X} is no text", where=f"character {error.start}"
         ) from None
-
-
-def _from_hub(name: str, revision: str | None) -> str:
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        cached = try_to_load_from_cache(name, "tokenizer.json", revision=revision)
-        if isinstance(cached, str):
-            return cached
-        return str(hf_hub_download(name, "tokenizer.json", revision=revision))
-    except HFValidationError:
-        raise InputError(
-            "no such file or folder, and no name that a repository of the hub can have",
-            where=name or "''",
-            hint="give a tokenizer.json, a folder with one, or a name such as organisation/name",
-        ) from None
-    except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise InputError(
-            f"no tokenizer.json for {name!r}: {reason[0] if reason else type(error).__name__}",
-            where=name,
-            hint="give a local folder or file, or check the name, the revision and the network",
-        ) from error

@@ -23,7 +23,6 @@ from tokbatch._version import __version__
 from tokbatch.errors import ConfigError, EngineWarning, SpecError, TokbatchError
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -108,6 +107,18 @@ def _root(
     What a tokenizer does:
         tokbatch inspect tokenizer.json
         tokbatch explain tokenizer.json 'a <mask> b'
+
+    \b
+    Exit status:
+        0    done
+        1    it failed, or what was checked is not right
+        2    a bad command or config
+        130  interrupted; a job goes on with --resume
+
+    \b
+    Names of tokenizers are looked up by huggingface_hub, in its cache first:
+        HF_HUB_OFFLINE=1  never ask the network
+        HF_TOKEN          for repositories that are private or gated
     """
     if version:
         from tokbatch.engine.native import why_unavailable

@@ -75,7 +75,7 @@ def render_explanation(tokenizer: Tokenizer, text: str, add_special_tokens: bool
     kept, dropped = tokenizer.decode(plain, skip_special_tokens=False), tokenizer.decode(encoding.ids)
     lines.append(f"decoded         {_quoted(kept)}, the text's own special tokens kept")
     lines.append(f"                {_quoted(dropped)}, all special tokens left out")
-    lines.append(f"round trip      {_verdict(tokenizer, text, add_special_tokens)}")
+    lines.append(f"round trip      {render_verdict(tokenizer, text, add_special_tokens)}")
     return "\n".join(lines)
 
 
@@ -90,7 +90,7 @@ def _tokens(encoding: Encoding, text: str) -> list[str]:
     return render_table(table, left=2)
 
 
-def _verdict(tokenizer: Tokenizer, text: str, add_special_tokens: bool) -> str:
+def render_verdict(tokenizer: Tokenizer, text: str, add_special_tokens: bool) -> str:
     """Say what the round trip gives, in words."""
     ids = tokenizer.encode_batch([text], add_special_tokens)
     record = tokenizer.verify_batch([text], ids, add_special_tokens)[0].as_py()

@@ -1,0 +1,65 @@
+"""The extension module, which native/ is built into. `engine/native.py` is the one that calls it.
+
+Buffers go in and come out by the buffer protocol. An error is a `NativeError` whose arguments describe it: class, code,
+message, where, hint, row.
+"""
+
+from typing import Any, TypeAlias, final
+
+from typing_extensions import Buffer, disjoint_base
+
+_Described: TypeAlias = tuple[str, str, str, str, str, int | None]
+_Block: TypeAlias = Block.Bytes | Block.Verdicts | Block.Numbers
+_Counts: TypeAlias = dict[Any, int]
+
+__all__ = ["IS_OPTIMIZED", "VERSION", "WIRE_VERSION", "Block", "Engine", "Ids", "Memory", "NativeError"]
+
+IS_OPTIMIZED: bool
+VERSION: str
+WIRE_VERSION: int
+
+class NativeError(Exception): ...
+
+@final
+class Engine:
+    def __new__(cls, message: bytes) -> Engine: ...
+    def encode_batch(self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool) -> Ids: ...
+    def encode(self, /, text: str, pair: str | None, add_special_tokens: bool) -> tuple[Any, ...]: ...
+    def decode(self, /, ids: list[int], skip_special_tokens: bool) -> str: ...
+    def decode_batch(
+        self, /, ids: Buffer, list_offsets: Buffer, rows: int, skip_special_tokens: bool
+    ) -> tuple[_Block, _Block]: ...
+    def verify_batch(
+        self, /, texts: tuple[Buffer, Buffer], ids: tuple[Buffer, Buffer], rows: int, add_special_tokens: bool
+    ) -> tuple[list[_Block], list[_Counts]]: ...
+    def trace(self, /, text: str, add_special_tokens: bool) -> list[tuple[str, list[str], list[int | None]]]: ...
+    def facts(self, /) -> tuple[int, int, list[int], int | None, list[int], list[int | None]]: ...
+    def token_to_id(self, /, token: str) -> int | None: ...
+    def id_to_token(self, /, id: int) -> str | None: ...
+
+@final
+class Ids:
+    def ids(self, /) -> Memory: ...
+    def list_offsets(self, /) -> Memory: ...
+    def failures(self, /) -> list[tuple[int, _Described]]: ...
+    def truncated_rows(self, /) -> list[int]: ...
+
+@final
+class Memory(Buffer): ...
+
+@disjoint_base
+class Block(Buffer):
+    @final
+    class Bytes(Block):
+        __match_args__: tuple[str, ...]
+        def __new__(cls, _0: bytes) -> Block.Bytes: ...
+
+    @final
+    class Verdicts(Block):
+        __match_args__: tuple[str, ...]
+        def __new__(cls, _0: list[int]) -> Block.Verdicts: ...
+
+    @final
+    class Numbers(Block):
+        __match_args__: tuple[str, ...]
+        def __new__(cls, _0: list[int]) -> Block.Numbers: ...
