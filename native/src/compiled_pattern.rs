@@ -3,10 +3,20 @@
 //! Here the matches themselves are wanted; the column road asks less, where pieces begin, and has machines for it
 //! (`cutter.rs`). Literals and runs of one set, which are most of the patterns in use, are searched for directly.
 
+use std::sync::OnceLock;
+
 use crate::character_table::CharacterSet;
+use crate::error::Result;
 use crate::patterns::backtrack::Matcher;
-use crate::patterns::tree::{CodePointSet, Node, Tree};
+use crate::patterns::machine::{Machine, RETRY_LIMIT};
+use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
 use crate::spec::Pattern;
+
+/// Work that the backtracking matcher may do in a text, and for each of its bytes, before the machine takes over.
+const WORK: u64 = 4096;
+const WORK_A_BYTE: u64 = 64;
+/// In a text of so many characters the reference engine does not give up: `_SHORT_TEXT` in its `patterns.py`.
+const SHORT_TEXT: usize = 400;
 
 /// A pattern that can be searched for.
 pub struct CompiledPattern {
@@ -19,7 +29,7 @@ enum Searched {
     Literal(memchr::memmem::Finder<'static>),
     /// So many characters of a set, or more.
     Run { set: RunSet, least: usize },
-    Tree(Matcher),
+    Tree(Box<TreeSearch>),
 }
 
 impl CompiledPattern {
@@ -31,19 +41,19 @@ impl CompiledPattern {
             }
             Pattern::Regex(tree) => match run_of_set(tree) {
                 Some((set, least)) => (Searched::Run { set: RunSet::new(set), least }, false),
-                None => (Searched::Tree(Matcher::build(tree)), least_length(&tree.root) == 0),
+                None => (Searched::Tree(Box::new(TreeSearch::new(tree))), tree.root.minimum_length() == 0),
             },
         };
         CompiledPattern { searched, can_be_empty }
     }
 
     /// The (start, end) of the matches in bytes. In an empty text there is none, also for a pattern that would match it:
-    /// so it is where patterns are used.
-    pub fn spans(&self, text: &str) -> Vec<(usize, usize)> {
+    /// so it is where patterns are used. The search in a text may be given up, which is an error.
+    pub fn spans(&self, text: &str) -> Result<Vec<(usize, usize)>> {
         if text.is_empty() {
-            return vec![];
+            return Ok(vec![]);
         }
-        match &self.searched {
+        Ok(match &self.searched {
             Searched::Literal(finder) if finder.needle().is_empty() => {
                 text.char_indices().map(|(place, _)| place).chain([text.len()]).map(|place| (place, place)).collect()
             }
@@ -59,12 +69,12 @@ impl CompiledPattern {
                 });
                 spans
             }
-            Searched::Tree(matcher) => matcher.matches(text),
-        }
+            Searched::Tree(search) => return search.matches(text),
+        })
     }
 
     /// Append a text with each match replaced.
-    pub fn replace(&self, text: &str, content: &str, result: &mut String) {
+    pub fn replace(&self, text: &str, content: &str, result: &mut String) -> Result<()> {
         let mut done = 0;
         let mut put = |start: usize, end: usize| {
             result.push_str(&text[done..start]);
@@ -79,9 +89,10 @@ impl CompiledPattern {
                 }
                 true
             }),
-            _ => self.spans(text).into_iter().for_each(|(start, end)| put(start, end)),
+            _ => self.spans(text)?.into_iter().for_each(|(start, end)| put(start, end)),
         }
         result.push_str(&text[done..]);
+        Ok(())
     }
 
     /// Whether some match may be another text than this one; false is a proof that there is none.
@@ -201,15 +212,31 @@ fn run_of_set(tree: &Tree) -> Option<(&CodePointSet, usize)> {
     }
 }
 
-/// The length of the shortest match, in characters.
-fn least_length(node: &Node) -> usize {
-    match node {
-        Node::Set(_) => 1,
-        Node::Sequence(parts) => parts.iter().map(least_length).fold(0, usize::saturating_add),
-        Node::Alternation(branches) => branches.iter().map(least_length).min().unwrap_or(0),
-        Node::Repeat { body, minimum, .. } => least_length(body).saturating_mul(*minimum as usize),
-        Node::Atomic(body) => least_length(body),
-        Node::Look { .. } | Node::Anchor { .. } | Node::Keep(()) => 0,
+/// A tree and what searches for it: the backtracking matcher, and where that would take too long the machine.
+struct TreeSearch {
+    tree: Tree,
+    matcher: Matcher,
+    machine: OnceLock<Result<Machine>>,
+}
+
+impl TreeSearch {
+    fn new(tree: &Tree) -> TreeSearch {
+        TreeSearch { tree: tree.clone(), matcher: Matcher::build(tree), machine: OnceLock::new() }
+    }
+
+    fn matches(&self, text: &str) -> Result<Vec<(usize, usize)>> {
+        let gives_up = match self.tree.retries {
+            Retries::Free => false,
+            Retries::FreeInShortTexts => text.chars().nth(SHORT_TEXT).is_some(),
+            Retries::Counted => true,
+        };
+        // What takes less work than that was retried less often than the limit says.
+        let work_of_attempt = if gives_up { RETRY_LIMIT / 8 } else { u64::MAX };
+        let work = WORK + WORK_A_BYTE.saturating_mul(text.len() as u64);
+        self.matcher.matches(text, work, work_of_attempt).or_else(|_| {
+            let machine = self.machine.get_or_init(|| Machine::build(&self.tree));
+            machine.as_ref().map_err(Clone::clone)?.matches(text, gives_up)
+        })
     }
 }
 
@@ -218,7 +245,7 @@ mod tests {
     use super::*;
 
     fn pattern(node: impl Fn(usize) -> Node) -> CompiledPattern {
-        let mut tree = Tree { sets: vec![], root: Node::Sequence(vec![]) };
+        let mut tree = Tree::default();
         let set = tree.index_of(CodePointSet(vec![32, 33, 0x2003, 0x2004]));
         tree.root = node(set);
         CompiledPattern::new(&Pattern::Regex(tree))
@@ -231,7 +258,7 @@ mod tests {
         let stepwise = pattern(|set| Node::Alternation(vec![repeat(set), Node::Sequence(vec![repeat(set)])]));
         assert!(matches!((&direct.searched, &stepwise.searched), (Searched::Run { .. }, Searched::Tree(_))));
         for text in ["a  b c\u{2003}  ", "", "  ", " é  é \u{2003}"] {
-            assert_eq!(direct.spans(text), stepwise.spans(text), "{text:?}");
+            assert_eq!(direct.spans(text).unwrap(), stepwise.spans(text).unwrap(), "{text:?}");
         }
         assert!(!direct.may_match_other_than("  ", "a  b c"));
         assert!(direct.may_match_other_than("  ", "a  b   c"));
@@ -246,7 +273,7 @@ mod tests {
             for at in 0..=70 {
                 let text = format!("{}{odd}{}", &plain[..at], &plain[at..]);
                 let mut replaced = String::new();
-                spaces.replace(&text, " ", &mut replaced);
+                spaces.replace(&text, " ", &mut replaced).unwrap();
                 let words: Vec<&str> = text.split([' ', '\u{2003}']).filter(|word| !word.is_empty()).collect();
                 let lead = if text.starts_with([' ', '\u{2003}']) { " " } else { "" };
                 assert_eq!(replaced, format!("{lead}{} ", words.join(" ")), "{text:?}");
@@ -256,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_empty_literal_is_everywhere() {
-        let spans = |text| CompiledPattern::new(&Pattern::String(String::new())).spans(text);
+        let spans = |text| CompiledPattern::new(&Pattern::String(String::new())).spans(text).unwrap();
         assert_eq!(spans("éa"), [(0, 0), (2, 2), (3, 3)]);
         assert_eq!(spans(""), []);
     }

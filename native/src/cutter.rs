@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::patterns::fuse::{fuse, Fused};
 use crate::patterns::splitter::{Splitter, Stretch};
 use crate::patterns::transducer::Transducer;
-use crate::patterns::tree::{CodePointSet, Node, Tree};
+use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
 use crate::patterns::build_transducer;
 use crate::spec::{Behavior, Pattern, PreTokenizer};
 use crate::unicode;
@@ -69,6 +69,7 @@ impl Cutter {
     /// along (after that space). None where it is no such pre-tokenizer.
     pub fn absorbing(part: &PreTokenizer) -> Option<(Cutter, CodePointSet)> {
         let (mut tree, dropped) = match part {
+            PreTokenizer::Split { pattern: Pattern::Regex(tree), .. } if tree.retries != Retries::Free => return None,
             PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: true } => {
                 (tree.clone(), sure_characters(&tree.root, tree)?.complement())
             }
@@ -209,6 +210,9 @@ impl Part {
             return unsupported("an empty pattern");
         }
         let tree = pattern.tree();
+        if tree.retries != Retries::Free {
+            return unsupported("a pattern whose retries count");
+        }
         let plain = |tree| Fused { tree, gaps: vec![] };
         let (fused, drops_matches, drops_gaps) = match (behavior, invert, tree.single_set()) {
             (Behavior::Isolated, _, _) => (plain(tree), false, false),
@@ -314,7 +318,7 @@ fn looks_ahead_only(node: &Node) -> bool {
 fn runs(sets: Vec<CodePointSet>) -> Tree {
     let run = |set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true };
     let root = Node::Alternation((0..sets.len()).map(run).collect());
-    Tree { sets, root }
+    Tree { sets, root, ..Tree::default() }
 }
 
 /// Runs of one set, and single characters of another.
@@ -342,7 +346,7 @@ fn merged(set: &CodePointSet, behavior: Behavior) -> Tree {
         ]),
         _ => Node::Alternation(vec![repeat(&point, 1, None), repeat(&other, 1, None)]),
     };
-    Tree { sets: vec![set.clone(), set.complement()], root }
+    Tree { sets: vec![set.clone(), set.complement()], root, ..Tree::default() }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! list is joined at the end. Here is that road for any tokens; `token_table.rs` is the fast one for columns of ids.
 
 use crate::byte_alphabet;
+use crate::compiled_pattern::CompiledPattern;
 use crate::error::{Class, Error, Result};
 use crate::models::written::quoted_whole;
-use crate::patterns::backtrack::Matcher;
 use crate::spec::{self, Pattern, PrependScheme};
 
 const CLEAN_UPS: [(&str, &str); 11] = [
@@ -48,7 +48,7 @@ pub enum Search {
     /// A text. The empty one is found before every character and at the end.
     Text(String),
     /// A pattern.
-    Pattern(Matcher),
+    Pattern(CompiledPattern),
 }
 
 /// Where a token stands among all.
@@ -101,7 +101,7 @@ fn add_steps(decoder: &spec::Decoder, steps: &mut Vec<Step>) {
         spec::Decoder::Replace { pattern, content } => {
             let search = match pattern {
                 Pattern::String(text) => Search::Text(text),
-                Pattern::Regex(tree) => Search::Pattern(Matcher::build(&tree)),
+                pattern => Search::Pattern(CompiledPattern::new(&pattern)),
             };
             Step::Replace { search, content }
         }
@@ -153,7 +153,7 @@ impl Step {
             Step::Metaspace { replacement, is_dropped_in_first } => {
                 token.replace(*replacement, if place.is_first && *is_dropped_in_first { "" } else { " " })
             }
-            Step::Replace { search, content } => search.replaced(token, content),
+            Step::Replace { search, content } => search.replaced(token, content)?,
             Step::Strip { content, start, stop } => {
                 let (from, to) = stripped(&token, *content, *start, *stop)?;
                 token[from..to].to_owned()
@@ -195,20 +195,15 @@ impl Step {
 }
 
 impl Search {
-    fn replaced(&self, token: String, content: &str) -> String {
+    fn replaced(&self, token: String, content: &str) -> Result<String> {
         match self {
             // No pattern matches in an empty token, not even one that matches nothing.
-            _ if token.is_empty() => token,
-            Search::Text(text) => token.replace(text.as_str(), content),
-            Search::Pattern(matcher) => {
-                let (mut replaced, mut done) = (String::new(), 0);
-                for (start, end) in matcher.matches(&token) {
-                    replaced.push_str(&token[done..start]);
-                    replaced.push_str(content);
-                    done = end;
-                }
-                replaced.push_str(&token[done..]);
-                replaced
+            _ if token.is_empty() => Ok(token),
+            Search::Text(text) => Ok(token.replace(text.as_str(), content)),
+            Search::Pattern(pattern) => {
+                let mut replaced = String::new();
+                pattern.replace(&token, content, &mut replaced)?;
+                Ok(replaced)
             }
         }
     }

@@ -143,7 +143,7 @@ impl Normalizer {
                 result.push_str(if text.is_empty() { "" } else { prefix });
                 result.push_str(text);
             }
-            Normalizer::Replace(replace) => replace.pattern.replace(text, &replace.content, result),
+            Normalizer::Replace(replace) => replace.pattern.replace(text, &replace.content, result)?,
             Normalizer::Precompiled(map) => map.apply(text, result)?,
             Normalizer::Chain(_) if self.needs_alignment() => {
                 result.push_str(&self.normalize_aligned(AlignedText::of_text(text, 0))?.text);
@@ -214,7 +214,7 @@ impl Normalizer {
             }
             Normalizer::Prepend(prefix) => text.prepend(prefix),
             Normalizer::Replace(replace) => {
-                let spans = replace.pattern.spans(old);
+                let spans = replace.pattern.spans(old)?;
                 Ok(if spans.is_empty() { text } else { text.replace(spans, &replace.content) })
             }
             Normalizer::Precompiled(map) => match map.changes(old)? {

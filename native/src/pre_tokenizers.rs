@@ -115,7 +115,9 @@ impl PreTokenizer {
                 pieces.iter().for_each(|piece| result.extend(piece.slices(cutter.spans(&piece.text))));
             }
             PreTokenizer::Split(split) => {
-                pieces.iter().for_each(|piece| result.extend(piece.slices(split.spans(&piece.text))));
+                for piece in &pieces {
+                    result.extend(piece.slices(split.spans(&piece.text)?));
+                }
             }
             PreTokenizer::ByteLevel { add_prefix_space, split } => {
                 for mut piece in pieces {
@@ -123,7 +125,7 @@ impl PreTokenizer {
                         piece = piece.prepend(" ")?;
                     }
                     let parts = match split {
-                        Some(split) => piece.slices(split.spans(&piece.text)),
+                        Some(split) => piece.slices(split.spans(&piece.text)?),
                         None => vec![piece],
                     };
                     for part in parts.into_iter().filter(|part| !part.text.is_empty()) {
@@ -166,8 +168,8 @@ impl PreTokenizer {
 }
 
 impl Split {
-    fn spans(&self, text: &str) -> Spans {
-        behavior_spans(&self.pattern.spans(text), text.len(), self.behavior, self.invert)
+    fn spans(&self, text: &str) -> Result<Spans> {
+        Ok(behavior_spans(&self.pattern.spans(text)?, text.len(), self.behavior, self.invert))
     }
 }
 

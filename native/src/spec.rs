@@ -11,7 +11,7 @@ use crate::error::{Class, Error, Result};
 use crate::patterns::tree::{CodePointSet, Tree};
 
 /// What both sides must agree on; raised with every change of the message.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;
 
 /// `TokenizerSpec`, with the facts that only one place may decide.
 #[derive(Debug, Deserialize)]
@@ -147,7 +147,7 @@ impl Pattern {
         match self {
             Pattern::Regex(tree) => tree.clone(),
             Pattern::String(text) => {
-                let mut tree = Tree { sets: vec![], root: crate::patterns::tree::Node::Sequence(vec![]) };
+                let mut tree = Tree::default();
                 let one = |c: char| CodePointSet(vec![c as u32, c as u32 + 1]);
                 let nodes = text.chars().map(|c| crate::patterns::tree::Node::Set(tree.index_of(one(c)))).collect();
                 tree.root = crate::patterns::tree::Node::Sequence(nodes);

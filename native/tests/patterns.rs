@@ -1,11 +1,14 @@
 //! The transducers are held against the backtracking matcher: the same pieces on random texts, whole or in windows.
 
-use tokbatch_native::patterns::backtrack::Matcher;
+use tokbatch_native::compiled_pattern::CompiledPattern;
+use tokbatch_native::patterns::backtrack::{Matcher, OutOfWork};
 use tokbatch_native::patterns::build_transducer;
 use tokbatch_native::patterns::fuse::{fuse, Fused};
+use tokbatch_native::patterns::machine::Machine;
 use tokbatch_native::patterns::splitter::{Splitter, Stretch};
 use tokbatch_native::patterns::transducer::Transducer;
-use tokbatch_native::patterns::tree::{CodePointSet, Node, Tree};
+use tokbatch_native::patterns::tree::{AnchorKind, CodePointSet, Node, Retries, Tree};
+use tokbatch_native::spec::Pattern;
 
 const TEXT: [char; 24] = [
     ' ', ' ', ' ', '\n', '\r', '\t', 'a', 'b', 'Z', 's', 't', '\'', '\'', '!', '?', '1', '2', '3', 'é', 'Я', '中', '٣', '\u{3000}',
@@ -56,7 +59,7 @@ fn all_possessive(body: Node, minimum: u32, maximum: Option<u32>) -> Node {
 }
 
 fn one_of(nodes: Vec<Node>) -> Tree {
-    Tree { sets: sets(), root: Node::Alternation(nodes) }
+    Tree { sets: sets(), root: Node::Alternation(nodes), ..Tree::default() }
 }
 
 fn then(nodes: Vec<Node>) -> Node {
@@ -107,7 +110,7 @@ fn patterns() -> Vec<(&'static str, Tree)> {
 /// Where pieces begin: the matches and the gaps between them.
 fn expected(matcher: &Matcher, text: &str) -> Vec<u32> {
     let (mut starts, mut done) = (vec![], 0);
-    for (start, end) in matcher.matches(text) {
+    for (start, end) in matcher.matches(text, u64::MAX, u64::MAX).unwrap() {
         if done < start {
             starts.push(done as u32);
         }
@@ -180,8 +183,8 @@ fn a_transducer_cuts_as_the_matcher_does() {
 
 #[test]
 fn fused_splits_cut_as_one_after_the_other() {
-    let digits = Tree { sets: sets(), root: repeat(DIGIT, 1, Some(3), true) };
-    let letters = Tree { sets: sets(), root: many(LETTER) };
+    let digits = Tree { sets: sets(), root: repeat(DIGIT, 1, Some(3), true), ..Tree::default() };
+    let letters = Tree { sets: sets(), root: many(LETTER), ..Tree::default() };
     let last = one_of(vec![then(vec![REST, many(LETTER)]), then(vec![many(SPACE), unless_no_space_follows()])]);
     let stages = [digits, letters, last.clone()];
     let mut fused = Fused { tree: last, gaps: vec![] };
@@ -208,9 +211,80 @@ fn fused_splits_cut_as_one_after_the_other() {
 
 #[test]
 fn what_has_no_machine_says_why() {
-    let empty = Tree { sets: sets(), root: repeat(LETTER, 0, None, true) };
+    let empty = Tree { sets: sets(), root: repeat(LETTER, 0, None, true), ..Tree::default() };
     assert_eq!(build_transducer(&empty, &[]).err(), Some("the pattern can match the empty text"));
     let behind = Node::Look { body: Box::new(LETTER), behind: true, negated: false };
-    let tree = Tree { sets: sets(), root: then(vec![behind, LETTER]) };
+    let tree = Tree { sets: sets(), root: then(vec![behind, LETTER]), ..Tree::default() };
     assert_eq!(build_transducer(&tree, &[]).err(), Some("a condition on what lies behind"));
+}
+
+fn again(body: Node) -> Node {
+    repeat(body, 0, None, true)
+}
+
+fn behind(body: Node, negated: bool) -> Node {
+    Node::Look { body: Box::new(body), behind: true, negated }
+}
+
+/// Patterns without a transducer, and such as go back often.
+fn hard_patterns() -> Vec<Node> {
+    let either = |nodes| Node::Alternation(nodes);
+    let atomic = |body| Node::Atomic(Box::new(body));
+    let any = || either(vec![LETTER, DIGIT, SPACE, REST]);
+    let keep = || Node::Keep(());
+    let search_start = Node::Anchor { kind: AnchorKind::SearchStart, word: None };
+    let boundary = Node::Anchor { kind: AnchorKind::WordBoundary, word: Some(0) };
+    vec![
+        then(vec![again(either(vec![LETTER, many(LETTER)])), DIGIT]),
+        then(vec![again(again(LETTER)), NEWLINE]),
+        again(either(vec![then(vec![]), LETTER])),
+        again(repeat(either(vec![maybe(LETTER), DIGIT]), 0, Some(3), false)),
+        then(vec![behind(then(vec![DIGIT, again(any())]), false), LETTER]),
+        then(vec![behind(either(vec![DIGIT, then(vec![LETTER, LETTER])]), true), SPACE]),
+        then(vec![many(LETTER), keep(), DIGIT]),
+        then(vec![again(then(vec![again(LETTER), keep()])), DIGIT]),
+        then(vec![atomic(either(vec![then(vec![LETTER, keep()]), then(vec![LETTER, LETTER])])), again(DIGIT)]),
+        then(vec![search_start, any()]),
+        then(vec![boundary, again(any()), boundary_at_end()]),
+        then(vec![repeat(many(either(vec![LETTER, SPACE])), 2, Some(3), true), REST]),
+    ]
+}
+
+fn boundary_at_end() -> Node {
+    Node::Anchor { kind: AnchorKind::LineEnd, word: None }
+}
+
+#[test]
+fn the_machine_that_remembers_matches_as_the_matcher_does() {
+    let mut random = Random(77);
+    for (number, root) in hard_patterns().into_iter().chain(patterns().into_iter().map(|(_, tree)| tree.root)).enumerate() {
+        let tree = Tree { sets: sets(), root, ..Tree::default() };
+        let (matcher, machine) = (Matcher::build(&tree), Machine::build(&tree).unwrap());
+        let mut answered = 0;
+        for _ in 0..1500 {
+            let length = random.below(40);
+            let text = random.text(length);
+            if let Ok(expected) = matcher.matches(&text, 200_000, u64::MAX) {
+                assert_eq!(machine.matches(&text, true).unwrap(), expected, "pattern {number} on {text:?}");
+                answered += 1;
+            }
+        }
+        assert!(answered > 1000, "pattern {number}: the matcher has no answer but for {answered} texts");
+    }
+}
+
+#[test]
+fn a_search_that_goes_back_too_often_is_given_up() {
+    let either = Node::Alternation(vec![LETTER, LETTER]);
+    let tree = Tree { sets: sets(), root: then(vec![again(either), DIGIT]), retries: Retries::Counted };
+    let machine = Machine::build(&tree).unwrap();
+    // Each letter doubles the number of ways: 2 + 4 + ... from the first place on.
+    assert_eq!(machine.matches(&"a".repeat(20), true).unwrap(), []);
+    assert_eq!(machine.matches(&"a".repeat(30), true).unwrap_err().code, "pattern-gave-up");
+    assert_eq!(machine.matches(&"a".repeat(3000), false).unwrap(), []);
+    assert_eq!(Matcher::build(&tree).matches(&"a".repeat(30), 1 << 20, u64::MAX), Err(OutOfWork));
+
+    let pattern = CompiledPattern::new(&Pattern::Regex(tree));
+    assert_eq!(pattern.spans(&"a".repeat(20)).unwrap(), []);
+    assert_eq!(pattern.spans(&"a".repeat(30)).unwrap_err().code, "pattern-gave-up");
 }

@@ -1,8 +1,11 @@
 //! A backtracking matcher over the same tree: the meaning of a pattern, spelled out.
 //!
 //! It serves the patterns that have no transducer, and it is what the tests hold the transducer against. A pattern is
-//! compiled into closures' data (`Step`s); matching keeps its own stack, so that a long text does not overflow the
-//! thread's. Repetition of a single set, the bulk of every real pattern, is one step, with one entry on the stack.
+//! compiled into `Step`s; matching keeps its own stack, so that a long text does not overflow the thread's. Repetition of
+//! a single set, the bulk of every real pattern, is one step, with one entry on the stack.
+//!
+//! It is told how much work it may do. What needs more goes to `machine.rs`, which remembers where it failed, and is
+//! slower where that is no help.
 
 use super::tree::{AnchorKind, CodePointSet, Node, Tree};
 
@@ -18,8 +21,8 @@ enum Step {
     Jump(usize),
     /// Run a part of the program by itself; go on after it where it matches (or not).
     Look { end: usize, negated: bool },
-    /// The same backwards: it has to match from some place before up to here.
-    Behind { end: usize, negated: bool },
+    /// The same backwards: it has to match from some place before up to here, so many characters away.
+    Behind { end: usize, negated: bool, shortest: u64, longest: Option<u64> },
     Atomic { end: usize },
     Anchor { kind: AnchorKind, word: usize },
     Keep,
@@ -32,13 +35,17 @@ enum Step {
 
 /// A set with a table for ASCII.
 #[derive(Clone, Debug)]
-struct FastSet {
+pub(super) struct FastSet {
     ascii: [bool; 128],
     all: CodePointSet,
 }
 
 impl FastSet {
-    fn contains(&self, character: char) -> bool {
+    pub(super) fn new(set: &CodePointSet) -> FastSet {
+        FastSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: set.clone() }
+    }
+
+    pub(super) fn contains(&self, character: char) -> bool {
         match self.ascii.get(character as usize) {
             Some(&is_in) => is_in,
             None => self.all.contains(character as u32),
@@ -54,6 +61,24 @@ pub struct Matcher {
     slots: usize,
 }
 
+/// The work that was allowed is done, and the matcher has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfWork;
+
+/// How much work is left: steps, and characters that a repeated set takes.
+struct Work(u64);
+
+impl Work {
+    #[inline(always)]
+    fn spend(&mut self, amount: u64) -> Result<(), OutOfWork> {
+        self.0 = self.0.checked_sub(amount).ok_or(OutOfWork)?;
+        Ok(())
+    }
+}
+
+/// Where a match ends, and where it begins if a `\K` was passed.
+type Found = Option<(Option<usize>, usize)>;
+
 #[derive(Clone)]
 enum Choice {
     /// Go on at this step and place.
@@ -65,17 +90,13 @@ enum Choice {
     /// The slot had this value.
     Slot(usize, usize),
     /// The match was to begin there.
-    Began(usize),
+    Began(Option<usize>),
 }
 
 impl Matcher {
     /// Compile a tree.
     pub fn build(tree: &Tree) -> Matcher {
-        let sets = tree.sets.iter().map(|set| FastSet {
-            ascii: std::array::from_fn(|code| set.contains(code as u32)),
-            all: set.clone(),
-        });
-        let mut matcher = Matcher { steps: vec![], sets: sets.collect(), slots: 0 };
+        let mut matcher = Matcher { steps: vec![], sets: tree.sets.iter().map(FastSet::new).collect(), slots: 0 };
         matcher.emit(&tree.root);
         matcher.steps.push(Step::Accept);
         matcher
@@ -119,7 +140,11 @@ impl Matcher {
                 self.emit(body);
                 self.steps.push(Step::Accept);
                 let (end, negated) = (self.steps.len(), *negated);
-                self.steps[at] = if *behind { Step::Behind { end, negated } } else { Step::Look { end, negated } };
+                let (shortest, longest) = (body.minimum_length(), body.maximum_length());
+                self.steps[at] = match *behind {
+                    true => Step::Behind { end, negated, shortest, longest },
+                    false => Step::Look { end, negated },
+                };
             }
             Node::Anchor { kind, word } => {
                 self.steps.push(Step::Anchor { kind: *kind, word: word.unwrap_or(usize::MAX) });
@@ -168,38 +193,43 @@ impl Matcher {
         }
     }
 
-    /// Match at a place. Gives where the match begins (`\K` moves that) and ends.
-    pub fn match_at(&self, text: &str, at: usize) -> Option<(usize, usize)> {
-        self.run(0, text, at, at, None, &mut vec![usize::MAX; self.slots])
+    /// All matches as the oracle finds them: an empty match where the one before ended does not count, and the search
+    /// goes on a character further.
+    ///
+    /// All of them may take so much work, and each attempt at one place so much.
+    pub fn matches(&self, text: &str, work: u64, work_of_attempt: u64) -> Result<Vec<(usize, usize)>, OutOfWork> {
+        let mut work = Work(work);
+        successive_matches(text, |at| self.find(text, at, &mut work, work_of_attempt))
     }
 
-    /// All matches as the oracle finds them: the search goes on where a match ended, and after an empty one a character
-    /// further; an empty match where the one before ended does not count.
-    pub fn matches(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut found = vec![];
-        let mut at = 0;
-        let mut last_end = None;
-        while at <= text.len() {
-            let next = |at: usize| at + text[at..].chars().next().map_or(1, char::len_utf8);
-            match self.match_at(text, at) {
-                None => at = next(at),
-                Some((start, end)) if start == end => {
-                    if last_end != Some(end) {
-                        found.push((start, end));
-                    }
-                    last_end = Some(end);
-                    at = next(end.max(at));
-                }
-                Some((start, end)) => {
-                    found.push((start, end));
-                    last_end = Some(end);
-                    at = end.max(at);
-                }
+    /// The first match from a place on.
+    fn find(
+        &self,
+        text: &str,
+        search_start: usize,
+        work: &mut Work,
+        work_of_attempt: u64,
+    ) -> Result<Option<(usize, usize)>, OutOfWork> {
+        let mut slots = vec![usize::MAX; self.slots];
+        let mut at = search_start;
+        loop {
+            work.spend(1)?;
+            let before = work.0;
+            let found = self.run(0, text, search_start, at, None, &mut slots, work)?;
+            if before - work.0 > work_of_attempt {
+                return Err(OutOfWork);
+            }
+            if let Some((began, end)) = found {
+                return Ok(Some((began.unwrap_or(at), end)));
+            }
+            match text[at..].chars().next() {
+                Some(character) => at += character.len_utf8(),
+                None => return Ok(None),
             }
         }
-        found
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
         first: usize,
@@ -208,10 +238,11 @@ impl Matcher {
         at: usize,
         must_end: Option<usize>,
         slots: &mut Vec<usize>,
-    ) -> Option<(usize, usize)> {
+        work: &mut Work,
+    ) -> Result<Found, OutOfWork> {
         let character = |at: usize| text[at..].chars().next();
         let mut stack = vec![Choice::At(first, at)];
-        let mut began = at;
+        let mut began = None;
         'choices: while let Some(choice) = stack.pop() {
             let (mut step, mut at) = match choice {
                 Choice::At(step, at) => (step, at),
@@ -241,6 +272,7 @@ impl Matcher {
                 },
             };
             loop {
+                work.spend(1)?;
                 match &self.steps[step] {
                     Step::Set(set) => match character(at) {
                         Some(next) if self.sets[*set].contains(next) => at += next.len_utf8(),
@@ -259,6 +291,7 @@ impl Matcher {
                         if *greedy {
                             let taken = text[least..].chars().take(more as usize).take_while(|&next| is_in(next));
                             at = least + taken.map(char::len_utf8).sum::<usize>();
+                            work.spend((at - least) as u64)?;
                             if at > least && !possessive {
                                 stack.push(Choice::GiveBack { step: step + 1, least, at });
                             }
@@ -277,26 +310,38 @@ impl Matcher {
                         continue;
                     }
                     Step::Look { end, negated } => {
-                        let found = self.run(step + 1, text, origin, at, None, &mut slots.clone());
+                        let found = self.run(step + 1, text, origin, at, None, &mut slots.clone(), work)?;
                         if found.is_some() == *negated {
                             continue 'choices;
                         }
                         step = *end;
                         continue;
                     }
-                    Step::Behind { end, negated } => {
-                        let mut places = text[..at].char_indices().rev().map(|(place, _)| place);
-                        let found = std::iter::once(at).chain(&mut places).any(|from| {
-                            self.run(step + 1, text, origin, from, Some(at), &mut slots.clone()).is_some()
-                        });
+                    Step::Behind { end, negated, shortest, longest } => {
+                        let mut found = false;
+                        let mut from = Some(at);
+                        let mut away = 0;
+                        while let Some(place) = from.filter(|_| !found && longest.map_or(true, |longest| away <= longest)) {
+                            work.spend(1)?;
+                            if away >= *shortest {
+                                let run = self.run(step + 1, text, origin, place, Some(at), &mut slots.clone(), work)?;
+                                found = run.is_some();
+                            }
+                            from = text[..place].chars().next_back().map(|before| place - before.len_utf8());
+                            away += 1;
+                        }
                         if found == *negated {
                             continue 'choices;
                         }
                         step = *end;
                         continue;
                     }
-                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.clone()) {
-                        Some((_, to)) => {
+                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.clone(), work)? {
+                        Some((inner, to)) => {
+                            if inner.is_some() {
+                                stack.push(Choice::Began(began));
+                                began = inner;
+                            }
                             at = to;
                             step = *end;
                             continue;
@@ -310,7 +355,7 @@ impl Matcher {
                     }
                     Step::Keep => {
                         stack.push(Choice::Began(began));
-                        began = at;
+                        began = Some(at);
                     }
                     Step::Mark(slot) => {
                         stack.push(Choice::Slot(*slot, slots[*slot]));
@@ -324,7 +369,7 @@ impl Matcher {
                     }
                     Step::Accept => {
                         if must_end.map_or(true, |end| end == at) {
-                            return Some((began, at));
+                            return Ok(Some((began, at)));
                         }
                         continue 'choices;
                     }
@@ -332,22 +377,53 @@ impl Matcher {
                 step += 1;
             }
         }
-        None
+        Ok(None)
     }
 
     fn holds(&self, kind: AnchorKind, word: usize, text: &str, origin: usize, at: usize) -> bool {
-        let before = text[..at].chars().next_back();
-        let after = text[at..].chars().next();
-        let is_word = |character: Option<char>| character.is_some_and(|c| self.sets[word].contains(c));
-        match kind {
-            AnchorKind::LineStart => at == 0 || (before == Some('\n') && after.is_some()),
-            AnchorKind::LineEnd => after.is_none() || after == Some('\n'),
-            AnchorKind::TextStart => at == 0,
-            AnchorKind::TextEnd => after.is_none(),
-            AnchorKind::LastLineEnd => after.is_none() || &text[at..] == "\n",
-            AnchorKind::SearchStart => at == origin,
-            AnchorKind::WordBoundary => is_word(before) != is_word(after),
-            AnchorKind::NoWordBoundary => is_word(before) == is_word(after),
-        }
+        holds(kind, |character| self.sets[word].contains(character), text, origin, at)
     }
+}
+
+/// Whether an anchor holds at a place, in a search that began at `search_start`.
+pub(super) fn holds(
+    kind: AnchorKind,
+    is_word: impl Fn(char) -> bool,
+    text: &str,
+    search_start: usize,
+    at: usize,
+) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at..].chars().next();
+    let is_boundary = || before.is_some_and(&is_word) != after.is_some_and(&is_word);
+    match kind {
+        AnchorKind::LineStart => at == 0 || (before == Some('\n') && after.is_some()),
+        AnchorKind::LineEnd => after.is_none() || after == Some('\n'),
+        AnchorKind::TextStart => at == 0,
+        AnchorKind::TextEnd => after.is_none(),
+        AnchorKind::LastLineEnd => after.is_none() || &text[at..] == "\n",
+        AnchorKind::SearchStart => at == search_start,
+        AnchorKind::WordBoundary => is_boundary(),
+        AnchorKind::NoWordBoundary => !is_boundary(),
+    }
+}
+
+/// Put together what successive searches find. `find` gives the first match from a place on.
+pub(super) fn successive_matches<E>(
+    text: &str,
+    mut find: impl FnMut(usize) -> Result<Option<(usize, usize)>, E>,
+) -> Result<Vec<(usize, usize)>, E> {
+    let mut found = vec![];
+    let (mut at, mut last_end) = (0, None);
+    while at <= text.len() {
+        let Some((start, end)) = find(at)? else { break };
+        if start == end && last_end == Some(end) {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            continue;
+        }
+        found.push((start, end));
+        at = end;
+        last_end = Some(end);
+    }
+    Ok(found)
 }

@@ -18,7 +18,7 @@ pub struct Fused {
 pub fn fuse(first: &Tree, rest: &Fused) -> Option<Fused> {
     let (set, maximum) = run_of_set(first)?;
     let other = set.complement();
-    let mut tree = Tree { sets: rest.tree.sets.clone(), root: Node::Sequence(vec![]) };
+    let mut tree = Tree { sets: rest.tree.sets.clone(), ..Tree::default() };
     let inside = confined(&mut tree, &rest.tree.root, &set)?;
     let outside = confined(&mut tree, &rest.tree.root, &other)?;
     let inside = match maximum {

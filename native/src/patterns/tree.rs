@@ -103,6 +103,41 @@ pub enum Node {
     Keep(()),
 }
 
+impl Node {
+    /// The number of characters that a match has at least.
+    pub fn minimum_length(&self) -> u64 {
+        match self {
+            Node::Set(_) => 1,
+            Node::Sequence(parts) => parts.iter().map(Node::minimum_length).fold(0, u64::saturating_add),
+            Node::Alternation(branches) => branches.iter().map(Node::minimum_length).min().unwrap_or(0),
+            Node::Repeat { body, minimum, .. } => body.minimum_length().saturating_mul(u64::from(*minimum)),
+            Node::Atomic(body) => body.minimum_length(),
+            Node::Look { .. } | Node::Anchor { .. } | Node::Keep(()) => 0,
+        }
+    }
+
+    /// The number of characters that a match has at most; none where there is no limit.
+    pub fn maximum_length(&self) -> Option<u64> {
+        match self {
+            Node::Set(_) => Some(1),
+            Node::Sequence(parts) => {
+                parts.iter().try_fold(0, |sum: u64, part| Some(sum.saturating_add(part.maximum_length()?)))
+            }
+            Node::Alternation(branches) => {
+                branches.iter().try_fold(0, |most, branch| Some(branch.maximum_length()?.max(most)))
+            }
+            Node::Repeat { maximum: Some(0), .. } => Some(0),
+            Node::Repeat { body, maximum, .. } => match (body.maximum_length(), maximum) {
+                (Some(0), _) => Some(0),
+                (Some(longest), Some(maximum)) => Some(longest.saturating_mul(u64::from(*maximum))),
+                _ => None,
+            },
+            Node::Atomic(body) => body.maximum_length(),
+            Node::Look { .. } | Node::Anchor { .. } | Node::Keep(()) => Some(0),
+        }
+    }
+}
+
 /// The places that an anchor can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum AnchorKind {
@@ -132,14 +167,36 @@ pub enum AnchorKind {
     NoWordBoundary,
 }
 
+/// Whether a search may be given up because a backtracking matcher would go back too often (see `machine.rs`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retries {
+    /// It never is: what one attempt does is bounded by the length of the text.
+    #[default]
+    Free,
+    /// Not in short texts.
+    FreeInShortTexts,
+    /// In any text.
+    Counted,
+}
+
 /// A pattern: its sets and its root.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// The sets that the nodes name.
     pub sets: Vec<CodePointSet>,
     /// The whole pattern.
     pub root: Node,
+    /// When a search in it is given up.
+    pub retries: Retries,
+}
+
+impl Default for Node {
+    /// The empty sequence.
+    fn default() -> Node {
+        Node::Sequence(vec![])
+    }
 }
 
 impl Tree {

@@ -2,7 +2,8 @@
 
 The fields are the spec's own. Resolved here is what only one place may decide: the ids that added tokens really have
 (`spec/added_token_ids.py`), and the trees of regular expressions (`spec/regex_syntax.py`), whose sets of code points
-come from the pinned tables. Not here: what any of it means.
+come from the pinned tables, with a word on when a search for them is given up (`engine/reference/pattern_analysis.py`).
+Not here: what any of it means.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from typing import Any
 
 import msgspec
 
+from tokbatch.engine.reference.pattern_alphabet import Alphabet
+from tokbatch.engine.reference.pattern_analysis import EXPONENTIAL, attempts_in_vain, degree, fits_re
+from tokbatch.engine.reference.pattern_program import compile_program
+from tokbatch.errors import TokbatchError, UnsupportedError
 from tokbatch.spec import TokenizerSpec, regex_tree
 from tokbatch.spec.added_token_ids import added_token_table
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.pre_tokenizers import GPT2_PATTERN
 from tokbatch.spec.regex_syntax import parse
 
-WIRE_VERSION = 2  # the same number stands in native/src/spec.rs
+WIRE_VERSION = 3  # the same number stands in native/src/spec.rs
+# A pattern of more nodes, counts written out, would take hundreds of megabytes.
+LARGEST_PATTERN = 1_000_000
 
 
 def to_wire(spec: TokenizerSpec) -> bytes:
@@ -56,12 +63,12 @@ def _added_tokens(spec: TokenizerSpec) -> dict[str, Any]:
 def _component(value: Any, where: str) -> Any:
     """Write a component: a struct as a map with its tag, a pattern as what it matches."""
     if isinstance(value, Pattern):
-        return {"string": value.string} if value.regex is None else {"regex": _tree(parse(value.regex, where))}
+        return {"string": value.string} if value.regex is None else {"regex": _tree(parse(value.regex, where), where)}
     if isinstance(value, msgspec.Struct):
         config = value.__struct_config__
         fields = {key: _component(getattr(value, key), f"{where}.{key}") for key in value.__struct_fields__}
         if config.tag == "ByteLevel" and where.startswith("$.pre_tokenizer"):
-            fields["pattern"] = {"regex": _tree(parse(GPT2_PATTERN))} if fields["use_regex"] else None
+            fields["pattern"] = {"regex": _tree(parse(GPT2_PATTERN), where)} if fields["use_regex"] else None
         return fields if config.tag is None else {config.tag_field: config.tag, **fields}
     if isinstance(value, tuple):
         return [_component(item, f"{where}[{index}]") for index, item in enumerate(value)]
@@ -70,8 +77,15 @@ def _component(value: Any, where: str) -> Any:
     return value
 
 
-def _tree(root: regex_tree.Node) -> dict[str, Any]:
+def _tree(root: regex_tree.Node, where: str) -> dict[str, Any]:
     """Write a tree, each set of characters once."""
+    if _written_out(root) > LARGEST_PATTERN:
+        raise UnsupportedError(
+            f"the native engine has no regular expression of more than {LARGEST_PATTERN} steps, counts written out",
+            where=where,
+            code="native-unsupported",
+            hint='engine="reference" may have it',
+        )
     numbers: dict[Any, int] = {}
 
     def number(members: Any) -> int:
@@ -98,4 +112,26 @@ def _tree(root: regex_tree.Node) -> dict[str, Any]:
                 return {"keep": None}
 
     written = write(root)
-    return {"sets": [members.bounds for members in numbers], "root": written}
+    return {"sets": [members.bounds for members in numbers], "root": written, "retries": _retries(root, where)}
+
+
+def _retries(root: regex_tree.Node, where: str) -> str:
+    """Say in which texts the reference engine may give up a search: where it does not use Python's `re`."""
+    alphabet = Alphabet(root)
+    work = degree(root)
+    if not fits_re(root) or work >= EXPONENTIAL:
+        try:
+            compile_program(root, alphabet)  # what is too large is refused in the same words
+        except TokbatchError as error:
+            error.where = error.where or where
+            raise
+        return "counted"
+    return "free" if work <= 1 and not attempts_in_vain(root, alphabet) else "free_in_short_texts"
+
+
+def _written_out(node: regex_tree.Node) -> int:
+    """Count the nodes of a tree, with counted repeats written out."""
+    nodes = sum(map(_written_out, regex_tree.children(node)))
+    if isinstance(node, regex_tree.Repeat):
+        nodes *= node.minimum + 1 if node.maximum is None else node.maximum
+    return nodes + 1
