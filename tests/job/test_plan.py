@@ -58,12 +58,12 @@ def test_the_size_of_a_shard_follows_the_corpus(total, wanted, expected):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("data/books.parquet", "00002-books-00003.parquet"),
-        ("s3://bucket/a b/ü?.pq", "00002-input-00003.parquet"),
-        ("c4:en:train", "00002-c4_en_train-00003.parquet"),
-        ("../.hidden.parquet", "00002-hidden-00003.parquet"),
-        ("a" * 300 + ".parquet", "00002-" + "a" * 80 + "-00003.parquet"),
-        ("folder/", "00002-folder-00003.parquet"),
+        ("data/books.parquet", "00002-books-00003"),
+        ("s3://bucket/a b/ü?.pq", "00002-input-00003"),
+        ("c4:en:train", "00002-c4_en_train-00003"),
+        ("../.hidden.parquet", "00002-hidden-00003"),
+        ("a" * 300 + ".parquet", "00002-" + "a" * 80 + "-00003"),
+        ("folder/", "00002-folder-00003"),
     ],
 )
 def test_names_of_parts(name, expected):

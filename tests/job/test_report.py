@@ -38,7 +38,7 @@ def output(folder, files, skipped=(), rows=(), **run):
         "config": {"base": "/"},
         "inputs": [dict.fromkeys(("kind", "name", "path", "sha256"), name) | {"rows": 0} for name, _ in files],
         "parts": [
-            {"path": "p", "input": files[0][0], "row_groups": [0, 1], "first_row": 0, "sha256": ""}
+            {"path": "p", "input": files[0][0], "units": [0, 1], "first_row": 0, "sha256": ""}
             | {"rows": 0, "tokens": 0, "bytes": 1500}
         ],
         "run": {"seconds": 3.0, "workers": 2, "retries": [], **run},

@@ -59,8 +59,8 @@ def test_an_abandoned_file_hears_nothing_more(tmp_path):
     assert file.write(b"footer") == 6
     file.close()
     assert (storage.partial / "p").read_bytes() == b"abc"
-    storage.drop_partial("p")
-    storage.drop_partial("p")
+    storage.drop_partials("p")
+    storage.drop_partials("p")
     assert files(tmp_path) == []
 
 

@@ -136,7 +136,7 @@ def test_an_unfinished_output(output):
         (lambda m: m.update(parts={}), r"\$\.parts is"),
         (lambda m: m["parts"][1].pop("rows"), r"\$\.parts\[1\]\.rows is"),
         (lambda m: m["parts"][1].update(input="none"), r"\$\.parts\[1\]\.input is"),
-        (lambda m: m["parts"][0].update(row_groups=[1]), r"\$\.parts\[0\]\.row_groups is"),
+        (lambda m: m["parts"][0].update(units=[1]), r"\$\.parts\[0\]\.units is"),
         (lambda m: m["inputs"].append(None), r"\$\.inputs\[2\] is"),
         (lambda m: m["tokenizer"].update(vocab_size="many"), r"\$\.tokenizer\.vocab_size is"),
         (lambda m: m["config"].update(input=3), "input: expected a table"),

@@ -5,8 +5,8 @@
     result = run_job(load_config("configs/demo.toml"))
 
 Reading order: `config.py`, `inputs.py`, `sources.py`, `plan.py`, `prepare.py` (all of these only look), then
-`storage.py`, `lock.py`, `worker.py`, `workers.py`, `pool.py`, `run.py` (these do), and `manifest.py`, `report.py`,
-`verify.py`.
+`storage.py`, `lock.py`, `sinks/`, `parts.py`, `worker.py`, `workers.py`, `pool.py`, `run.py` (these do), and
+`manifest.py`, `report.py`, `verify.py`.
 """
 
 from tokbatch.job.config import JobConfig, load_config, read_config

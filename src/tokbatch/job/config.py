@@ -78,6 +78,9 @@ class OutputConfig:
     id_column: str = setting("input_ids", help="name of the column of ids")
     id_type: Literal["int32", "uint16"] = setting("int32", help="uint16 where the largest id fits")
     compression: Literal["zstd", "lz4", "snappy", "gzip", "brotli", "none"] = setting("zstd", help="of the parts")
+    max_part_bytes: int = setting(
+        0, help="bytes that a part may have, unless a single row has more; 0: a part holds a shard", minimum=0
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 
 from tokbatch.batch.stats import Stats, to_table
 from tokbatch.errors import InputError
+from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job
 from tokbatch.job.quarantine import quarantine_lists
 from tokbatch.job.storage import Storage
+from tokbatch.job.worker import ShardResult
 
 FORMAT = 1
 
@@ -33,7 +35,7 @@ _SHAPE: dict[str, Any] = {
         | {"rows": int, "sha256": str}
     ],
     "parts": [
-        {"path": str, "input": str, "row_groups": [int], "first_row": int}
+        {"path": str, "input": str, "units": [int], "first_row": int}
         | {"rows": int, "tokens": int, "bytes": int, "sha256": str}
     ],
     "run": {
@@ -48,26 +50,42 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-def shard_record(job: Job, index: int, part: str, result: Any) -> dict[str, Any]:
-    """Give the record of a finished shard: what it is, its part, its statistics."""
-    shard = job.shards[index]
+def shard_record(job: Job, result: ShardResult) -> dict[str, Any]:
+    """Give the record of a finished shard: what it is, its parts, its statistics."""
+    shard = job.shards[result.shard.index]
+    name = job.inputs[shard.input].input.name
+    parts = []
+    for number, part in enumerate(result.parts):
+        first, *others = (
+            {
+                "path": f"data/{part_file_name(job, shard, number, file.suffix)}",
+                "bytes": file.size,
+                "sha256": file.sha256,
+            }
+            for file in part.files
+        )
+        place = {"input": name, "units": [shard.start, shard.stop], "first_row": part.first_row}
+        counts = {"rows": part.rows, "tokens": part.tokens, "bytes": first["bytes"], "sha256": first["sha256"]}
+        parts.append({"path": first["path"], **place, **counts, **({"files": others} if others else {})})
     return {
         "shard": job.shard_identity(shard),
-        "part": {
-            "path": f"data/{part}",
-            "input": job.inputs[shard.input].input.name,
-            "row_groups": [shard.start, shard.stop],
-            "first_row": shard.first_row,
-            "rows": result.rows,
-            "tokens": result.stats.tokens,
-            "bytes": result.size,
-            "sha256": result.sha256,
-        },
+        "parts": parts,
         "stats": result.stats.to_json(),
         "failures": [list(failure) for failure in result.failures],
         "policy": job.config.policy(),
         "run": {"seconds": round(result.seconds, 3)},
     }
+
+
+def part_file_name(job: Job, shard: Shard, number: int, suffix: str) -> str:
+    """Name a file of a part under data/; `number` counts the parts of a shard, where there can be several."""
+    several = f"-{number:03d}" if job.config.output.max_part_bytes else ""
+    return f"{shard.part_name(job.inputs[shard.input].input.name)}{several}{suffix}"
+
+
+def files_of(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give path, bytes and sha256 of each file of a part, the first one first."""
+    return [part, *part.get("files", ())]
 
 
 def write_results(
@@ -129,8 +147,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if broken is None:
         inputs = {entry["name"] for entry in manifest["inputs"]}
         strays = [index for index, part in enumerate(manifest["parts"]) if part["input"] not in inputs]
-        pairs = [index for index, part in enumerate(manifest["parts"]) if len(part["row_groups"]) != 2]
-        broken = f"$.parts[{strays[0]}].input" if strays else f"$.parts[{pairs[0]}].row_groups" if pairs else None
+        pairs = [index for index, part in enumerate(manifest["parts"]) if len(part["units"]) != 2]
+        broken = f"$.parts[{strays[0]}].input" if strays else f"$.parts[{pairs[0]}].units" if pairs else None
     if broken is not None:
         raise InputError(
             f"a broken manifest.json: {broken} is missing, or is not what it should be",
@@ -188,7 +206,7 @@ def _manifest(
             {**dataclasses.asdict(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs
         ],
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
-        "parts": [record["part"] for record in records],
+        "parts": [part for record in records for part in record["parts"]],
         "quarantine": quarantine_lists(skipped, records),
         "run": run,
     }

@@ -1,7 +1,7 @@
 """The plan: which shards there are. A pure function of what the inputs hold; nothing is read or written here.
 
-A shard is a run of row groups of one input and becomes one part of the output. Shards do not depend on the number of
-workers: so neither do the parts.
+A shard is a run of row groups of one input and becomes one part of the output, or a few (see `parts.py`). Shards do not
+depend on the number of workers: so neither do the parts.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Shard:
         return self.first_row, self.first_row + self.rows
 
     def part_name(self, input_name: str) -> str:
-        """Name the part under data/. Names sort as the rows do, and two inputs of one base name do not meet."""
+        """Name the part under data/, without its suffix. Names sort as the rows do; inputs of one base name differ."""
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", input_name.rstrip("/").rsplit("/", 1)[-1])
         stem = re.sub(r"\.(parquet|pq)$", "", stem).strip("._")[:80] or "input"
-        return f"{self.input:05d}-{stem}-{self.number:05d}.parquet"
+        return f"{self.input:05d}-{stem}-{self.number:05d}"
 
 
 def shard_size(inputs: Sequence[Sequence[Unit]], wanted: int) -> int:

@@ -25,9 +25,9 @@ from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, list_inputs
-from tokbatch.job.parquet_output import part_schema
 from tokbatch.job.plan import Shard, plan_shards, shard_size
 from tokbatch.job.schema import unify_schemas
+from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sources import Unit, open_source
 from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
@@ -55,6 +55,7 @@ class Job:
     config: JobConfig
     tokenizer: Tokenizer
     transform: Transform
+    sink: Sink
     inputs: tuple[InputFacts, ...]
     skipped: tuple[tuple[str, str], ...]
     repeated: tuple[str, ...]
@@ -70,7 +71,7 @@ class Job:
             "input_sha256": facts.digest,
             "tokenizer_sha256": self.identity["tokenizer_sha256"],
             "settings_sha256": digest_of(self.identity["settings"]),
-            "row_groups": [shard.start, shard.stop],
+            "units": [shard.start, shard.stop],
             "rows": [shard.first_row, shard.first_row + shard.rows],
         }
 
@@ -84,13 +85,14 @@ def prepare_job(config: JobConfig) -> Job:
     with engine_told():  # `run` does, and the plan
         tokenizer = load_tokenizer(config)
         transform = build_transform(config, tokenizer)
+    sink = build_sink(config.output)
     facts: list[InputFacts] = []
     skipped: list[tuple[str, str]] = []
     for source, looked in _look_into(listed.inputs, config.input.text_column):
         try:
             if isinstance(looked, InputError):
                 raise looked
-            facts.append(dataclasses.replace(looked, schema=_output_schema(transform, config, looked)))
+            facts.append(dataclasses.replace(looked, schema=_output_schema(transform, sink, looked)))
         except InputError as error:
             if config.run.on_bad_file == "fail":
                 raise
@@ -113,6 +115,7 @@ def prepare_job(config: JobConfig) -> Job:
         config,
         tokenizer,
         transform,
+        sink,
         tuple(facts),
         tuple(skipped),
         tuple(listed.repeated),
@@ -221,10 +224,9 @@ def _look_into(inputs: Iterable[Input], text_column: str) -> list[tuple[Input, I
         return list(threads.map(look, inputs))
 
 
-def _output_schema(transform: Transform, config: JobConfig, facts: InputFacts) -> pa.Schema:
+def _output_schema(transform: Transform, sink: Sink, facts: InputFacts) -> pa.Schema:
     """Give the schema of an input's parts; the transform refuses a missing column or a wrong type."""
     try:
-        schema = transform.output_schema(facts.schema)
+        return sink.part_schema(transform.output_schema(facts.schema))
     except InputError as error:
         raise located(error, facts.input.name) from None
-    return part_schema(schema, config.output.id_column, config.output.id_type)

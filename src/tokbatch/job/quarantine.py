@@ -49,7 +49,7 @@ def quarantine_lists(files: Mapping[str, str], records: Iterable[Mapping[str, An
     return {
         "files": [{"input": name, "reason": reason} for name, reason in files.items()],
         "rows": [
-            {"input": record["part"]["input"], "row": row, "reason": reason}
+            {"input": record["parts"][0]["input"], "row": row, "reason": reason}
             for record in records
             for row, reason in record["failures"]
         ],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tokbatch.errors import OutputError
+from tokbatch.job.manifest import files_of
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job
 from tokbatch.job.storage import Storage
@@ -40,7 +41,7 @@ def refuse_used(storage: Storage, resume: bool, overwrite: bool) -> None:
 
 
 def holds(record: Any, job: Job, shard: Shard, folder: Path) -> bool:
-    """Tell whether a record is that of this shard of this job, made under its policy, and its part is there."""
+    """Tell whether a record is that of this shard of this job, made under its policy, and its parts are there."""
     try:
         if record["shard"] != job.shard_identity(shard):
             return False
@@ -48,8 +49,10 @@ def holds(record: Any, job: Job, shard: Shard, folder: Path) -> bool:
         depends_on_policy = stats["failed_documents"] or stats["lossy_documents"]
         if depends_on_policy and record["policy"] != job.config.policy():
             return False
-        path = folder / record["part"]["path"]
-        return path.is_file() and bool(path.stat().st_size == record["part"]["bytes"])
+        files = [file for part in record["parts"] for file in files_of(part)]
+        paths = [folder / file["path"] for file in files]
+        sizes = [path.stat().st_size if path.is_file() else None for path in paths]
+        return bool(sizes == [file["bytes"] for file in files])
     except (KeyError, TypeError):  # A record of another version, or none.
         return False
 

@@ -18,7 +18,7 @@ from tokbatch.batch.stats import Stats
 from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
-from tokbatch.job.manifest import merged, shard_record, write_results
+from tokbatch.job.manifest import merged, part_file_name, shard_record, write_results
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, megabytes
@@ -94,7 +94,7 @@ class _Run:
         resumed = len(self.records)
         pending = self._pending()
         manifest = self.storage.read_json("manifest.json")
-        if not pending and manifest is not None and len(manifest.get("parts", ())) == len(self.records):
+        if not pending and manifest is not None and manifest.get("parts") == self._parts():
             self.storage.tidy()
             return JobResult(self.job, self._total(), time.monotonic() - start, already_done=True)
         workers = worker_count(self.job.config, len(pending))
@@ -182,11 +182,12 @@ class _Run:
 
     def _commit(self, task: Task, result: ShardResult) -> None:
         if task.input.name in self.quarantine.files:
-            self.storage.drop_partial(task.partial)
+            self.storage.drop_partials(task.partial)
             return
-        part = task.shard.part_name(task.input.name)
-        self.storage.commit_part(task.partial, part)
-        record = shard_record(self.job, task.shard.index, part, result)
+        for number, part in enumerate(result.parts):
+            for file in part.files:
+                self.storage.commit_part(file.partial, part_file_name(self.job, task.shard, number, file.suffix))
+        record = shard_record(self.job, result)
         self.storage.write_json(record_name(task.shard), record)
         self.records[task.shard.index] = record
         self.finished_bytes += task.shard.text_bytes
@@ -197,7 +198,7 @@ class _Run:
         if isinstance(error, WorkerError):  # A fault, or no memory: it is about some row, as a death is.
             self._retry(task, error.message, pending)
             return
-        self.storage.drop_partial(task.partial)
+        self.storage.drop_partials(task.partial)
         if not isinstance(error, InputError) or self.job.config.run.on_bad_file == "fail":
             raise error
         name = task.input.name
@@ -259,7 +260,7 @@ class _Run:
 
     def _clear_up(self, task: Task) -> int:
         """Remove what is left of a task; gives the rows that it had done."""
-        self.storage.drop_partial(task.partial)
+        self.storage.drop_partials(task.partial)
         return self.rows_done.pop(task.shard.index, 0)
 
     # -- small things -------------------------------------------------------------------------------------------
@@ -270,8 +271,8 @@ class _Run:
             transform=job.transform,
             folder=self.storage.folder,
             schema=job.schema,
-            id_column=config.output.id_column,
-            compression=config.output.compression,
+            sink=job.sink,
+            max_part_bytes=config.output.max_part_bytes,
             batch_bytes=config.run.batch_bytes,
             fail_on_lossy=config.check.on_lossy == "fail",
             file_system=self.storage.file_system,
@@ -291,7 +292,7 @@ class _Run:
             shard,
             facts.input,
             facts.digest,
-            f"{shard.index:06d}-{number}.parquet",
+            f"{shard.index:06d}-{number}",
             self.quarantine.rows_between(facts.input.name, *shard.file_rows),
             None if hunt is None or hunt.is_over else hunt.probe,
         )
@@ -306,7 +307,7 @@ class _Run:
                 self.records.pop(shard.index, None)
                 self.rows_done.pop(shard.index, None)
                 (self.storage.folder / record_name(shard)).unlink(missing_ok=True)
-                (self.storage.data / shard.part_name(name)).unlink(missing_ok=True)
+                self.storage.drop_parts(shard.part_name(name))
 
     def _count_finished(self) -> None:
         finished = (s for s in self.job.shards if s.index in self.records or self._is_skipped(s))
@@ -322,6 +323,9 @@ class _Run:
 
     def _is_skipped(self, shard: Shard) -> bool:
         return self._name(shard) in self.quarantine.files
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return [part for _, record in sorted(self.records.items()) for part in record["parts"]]
 
     def _total(self) -> Stats:
         by_input: dict[int, list[dict[str, Any]]] = {}

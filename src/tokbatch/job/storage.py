@@ -160,13 +160,19 @@ class Storage:
             return HashedFile(self.partial / name, self.file_system)
 
     def commit_part(self, partial: str, part: str) -> None:
-        """Give a whole partial file its final name under data/."""
+        """Give a whole partial file its final name under data/; a part of several files is whole with its record."""
         with told(self.data / part):
             self.file_system.rename(self.partial / partial, self.data / part)
 
-    def drop_partial(self, name: str) -> None:
-        """Remove a partial file, where there is one."""
-        (self.partial / name).unlink(missing_ok=True)
+    def drop_partials(self, start: str) -> None:
+        """Remove the partial files whose names begin so, up to a dot."""
+        for path in self.partial.glob(f"{start}.*"):
+            path.unlink(missing_ok=True)
+
+    def drop_parts(self, start: str) -> None:
+        """Remove the files under data/ whose names begin so, up to a dot or a hyphen."""
+        for path in self.data.glob(f"{start}[.-]*"):
+            path.unlink(missing_ok=True)
 
     def write_file(self, name: str, data: bytes) -> None:
         """Write a file of the folder at once (after `prepare`): it is there whole, or as it was before."""

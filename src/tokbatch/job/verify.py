@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.transform import Transform
-from tokbatch.errors import TokbatchError
+from tokbatch.errors import InputError, TokbatchError
 from tokbatch.job.config import JobConfig, read_config
 from tokbatch.job.inputs import Input
-from tokbatch.job.manifest import read_manifest, read_stats
+from tokbatch.job.manifest import files_of, read_manifest, read_stats
 from tokbatch.job.prepare import load_tokenizer, transform_options
 from tokbatch.job.schema import fit
+from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sources import open_dataset_once, open_source_again
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
@@ -59,18 +60,21 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     rows: dict[str, int] = {entry["name"]: 0 for entry in manifest["inputs"]}
     tokens = dict(rows)
     transform = _transform(config, manifest, found) if sample_rate > 0 else None
+    sink = build_sink(config.output)
     inputs = {entry["name"]: entry for entry in manifest["inputs"]}
-    for part in manifest["parts"]:
-        found.parts += 1
-        whole = _check_part(folder, part, config.output.id_column, found)
-        if part["first_row"] != rows[part["input"]]:
-            found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[part['input']]} expected")
-        rows[part["input"]] = part["first_row"] + part["rows"]
-        tokens[part["input"]] += part["tokens"]
+    for (name, _), group in itertools.groupby(manifest["parts"], lambda part: (part["input"], part["units"])):
+        parts, whole = list(group), True
+        for part in parts:
+            found.parts += 1
+            whole &= _check_part(folder, part, sink, found)
+            if part["first_row"] != rows[name]:
+                found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[name]} expected")
+            rows[name] = part["first_row"] + part["rows"]
+            tokens[name] += part["tokens"]
         if whole and transform is not None:
-            _check_rows(folder, part, inputs[part["input"]], transform, sample_rate, found)
+            _check_rows(folder, parts, inputs[name], transform, sink, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
-    known = {part["path"] for part in manifest["parts"]}
+    known = {file["path"] for part in manifest["parts"] for file in files_of(part)}
     found.problems += [
         f"{path.relative_to(folder)}: not in the manifest"
         for path in sorted((folder / "data").rglob("*"))
@@ -92,24 +96,19 @@ def _transform(config: JobConfig, manifest: Mapping[str, Any], found: Verificati
     return Transform(options, tokenizer)
 
 
-def _check_part(folder: Path, part: Mapping[str, Any], id_column: str, found: Verification) -> bool:
+def _check_part(folder: Path, part: Mapping[str, Any], sink: Sink, found: Verification) -> bool:
     """Check one part without its input; True where it can be read."""
-    path = folder / part["path"]
-    try:
-        digest = hashlib.sha256()
-        with open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        found.problems.append(f"{part['path']}: {error.strerror}")
-        return False
-    if digest.hexdigest() != part["sha256"]:
-        found.problems.append(f"{part['path']}: its sha256 is {digest.hexdigest()}, the manifest says {part['sha256']}")
+    checked = [_check_file(folder, file, found) for file in files_of(part)]
+    if not all(checked):
         return False
     rows = tokens = 0
-    for batch in pq.ParquetFile(path).iter_batches(columns=[id_column], use_threads=False):
-        rows += batch.num_rows
-        tokens += pc.sum(pc.list_value_length(batch.column(0))).as_py() or 0
+    try:
+        for batch in sink.read_part(_paths(folder, part), [sink.id_column]):
+            rows += batch.num_rows
+            tokens += pc.sum(pc.list_value_length(batch.column(0))).as_py() or 0
+    except (pa.ArrowException, OSError, ValueError, TokbatchError) as error:
+        found.problems.append(f"{part['path']}: cannot be read: {error}")
+        return False
     for name, value in (("rows", rows), ("tokens", tokens)):
         if value != part[name]:
             found.problems.append(f"{part['path']}: {value} {name}, the manifest says {part[name]}")
@@ -117,32 +116,53 @@ def _check_part(folder: Path, part: Mapping[str, Any], id_column: str, found: Ve
     return bool(rows == part["rows"])
 
 
+def _check_file(folder: Path, file: Mapping[str, Any], found: Verification) -> bool:
+    """Hold a file against its digest."""
+    digest = hashlib.sha256()
+    try:
+        with open(folder / file["path"], "rb") as opened:
+            while block := opened.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        found.problems.append(f"{file['path']}: {error.strerror}")
+        return False
+    if digest.hexdigest() != file["sha256"]:
+        found.problems.append(f"{file['path']}: its sha256 is {digest.hexdigest()}, the manifest says {file['sha256']}")
+        return False
+    return True
+
+
+def _paths(folder: Path, part: Mapping[str, Any]) -> list[Path]:
+    return [folder / file["path"] for file in files_of(part)]
+
+
 def _check_rows(
     folder: Path,
-    part: Mapping[str, Any],
+    parts: Sequence[Mapping[str, Any]],
     entry: Mapping[str, Any],
     transform: Transform,
+    sink: Sink,
     sample_rate: float,
     found: Verification,
 ) -> None:
-    """Make a sample of a part's rows anew from its input (`entry` of the manifest) and compare."""
+    """Make a sample of the rows of a shard's parts anew from their input (`entry` of the manifest) and compare."""
     source = Input(**{field.name: entry[field.name] for field in dataclasses.fields(Input)})
     try:
         opened = open_source_again(source)
         if opened.digest != entry["sha256"]:
             found.problems.append(f"{source.name}: the input has changed since the job read it")
             return
-        reader = _Rows(folder / part["path"])
-        row, units = part["first_row"], range(*part["row_groups"])
+        reader = _Rows(batch for part in parts for batch in sink.read_part(_paths(folder, part)))
+        row, units = parts[0]["first_row"], range(*parts[0]["units"])
         for batch in opened.batches(units, transform.input_columns(opened.schema), BATCH_BYTES, row):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
             written = _chosen(reader.take(batch.num_rows), chosen)
             made, _ = transform.transform(_chosen_batch(batch, chosen), row)
-            made = fit(made, written.schema.remove_metadata())
+            made = fit(made, written.schema)
             if not pa.Table.from_batches([made]).equals(written):
                 numbers = numbers.filter(chosen)
-                found.problems.append(f"{part['path']}: {_first_difference(made, written, numbers)}")
+                found.problems.append(f"{parts[0]['path']}: {_first_difference(made, written, numbers)}")
                 return
             found.sampled_rows += made.num_rows
             row += batch.num_rows
@@ -190,16 +210,23 @@ def _check_sums(
 
 
 class _Rows:
-    """Read a part front to back, any number of rows at a time."""
+    """Read parts front to back, any number of rows at a time."""
 
-    def __init__(self, path: Path):
-        self._file = pq.ParquetFile(path)
-        self._batches: Iterator[pa.RecordBatch] = self._file.iter_batches(8192, use_threads=False)
-        self._held = pa.Table.from_batches([], self._file.schema_arrow)
+    def __init__(self, batches: Iterable[pa.RecordBatch]):
+        self._batches: Iterator[pa.RecordBatch] = iter(batches)
+        self._held: list[pa.RecordBatch] = []
+        self._rows = 0
 
     def take(self, rows: int) -> pa.Table:
         """Give the next rows."""
-        while self._held.num_rows < rows and (batch := next(self._batches, None)) is not None:
-            self._held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._held.schema)])
-        taken, self._held = self._held.slice(0, rows), self._held.slice(rows)
-        return taken.replace_schema_metadata(None)
+        while (self._rows < rows or not self._held) and (batch := next(self._batches, None)) is not None:
+            self._held.append(batch.replace_schema_metadata(None))
+            self._rows += batch.num_rows
+        if not self._held:
+            raise InputError("the parts have no rows", where="data/")
+        held = pa.Table.from_batches(self._held)
+        left = held.slice(rows)
+        self._held, self._rows = left.to_batches() or self._held[-1:], left.num_rows
+        if not left.num_rows:
+            self._held = [self._held[-1].slice(0, 0)]
+        return held.slice(0, rows)

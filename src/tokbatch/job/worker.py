@@ -1,10 +1,10 @@
-"""A worker: a process that makes one shard after another into a part.
+"""A worker: a process that makes one shard after another into parts.
 
 `work` is what the process runs. Over its pipe come `Task`s (None: no more); back go tuples:
 
     ("ready",)                      the tokenizer is loaded
     ("progress", rows)              rows of the current task that are done
-    ("done", ShardResult)           the part is whole, on the disk, under its partial name
+    ("done", ShardResult)           the parts are whole, on the disk, under their partial names
     ("failed", error)               the error as plain data (`TokbatchError.to_dict`)
 
 A worker gives nothing a final name (see `storage.py`), and it ends when its parent does.
@@ -29,9 +29,10 @@ from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
 from tokbatch.job.inputs import Input
-from tokbatch.job.parquet_output import PartWriter
+from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
+from tokbatch.job.sinks import Sink
 from tokbatch.job.sources import open_source_again
 from tokbatch.job.storage import FileSystem, Storage, output_error
 
@@ -46,9 +47,9 @@ class WorkerSetup:
     transform: Transform
     folder: Path
     schema: pa.Schema
-    id_column: str
-    compression: str
+    sink: Sink
     batch_bytes: int
+    max_part_bytes: int
     fail_on_lossy: bool
     part_metadata: dict[str, str]
     file_system: FileSystem
@@ -59,7 +60,7 @@ class Task:
     """One shard to do, or with `rows` (first, last + 1; of the file) a probe of some of its rows (see `suspects.py`).
 
     `input_digest` is what the plan saw: another one means that the input has changed. `given_up` are rows that get
-    null without being tried, with the reasons.
+    null without being tried, with the reasons. `partial` is what the names of its partial files begin with.
     """
 
     shard: Shard
@@ -78,9 +79,7 @@ class ShardResult:
     """
 
     shard: Shard
-    rows: int
-    size: int
-    sha256: str
+    parts: tuple[WrittenPart, ...]
     stats: Stats
     seconds: float
     failures: tuple[tuple[int, str], ...] = ()
@@ -106,7 +105,7 @@ def work(connection: Any, pickled_setup: bytes) -> None:
 def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) -> tuple[Any, ...]:
     """Do a task; an error of any kind becomes an answer, so that it is never the process that ends."""
     try:
-        return ("done", make_part(setup, storage, task, lambda rows: connection.send(("progress", rows))))
+        return ("done", make_parts(setup, storage, task, lambda rows: connection.send(("progress", rows))))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise
     except TokbatchError as error:
@@ -115,15 +114,15 @@ def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) 
         hint = "lower run.batch_bytes or run.workers"
         return ("failed", WorkerError("out of memory", where=task.input.name, hint=hint).to_dict())
     except OSError as error:
-        return ("failed", output_error(error, storage.partial / task.partial).to_dict())
+        return ("failed", output_error(error, storage.partial).to_dict())
     except BaseException as error:  # A panic of native code is no Exception.
         text = f"{type(error).__name__}: {error}"
         print(traceback.format_exc(), file=sys.stderr, flush=True)
         return ("failed", WorkerError(f"a fault of tokbatch: {text}", where=task.input.name).to_dict())
 
 
-def make_part(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> ShardResult:
-    """Read, transform and write one shard, or the rows of a probe. The partial file is on the disk afterwards."""
+def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> ShardResult:
+    """Read, transform and write one shard, or the rows of a probe. The partial files are on the disk afterwards."""
     start = time.monotonic()
     shard, name = task.shard, task.input.name
     first, stop = task.rows or (shard.first_row, shard.first_row + shard.rows)
@@ -132,8 +131,8 @@ def make_part(setup: WorkerSetup, storage: Storage, task: Task, progress: Callab
         raise InputError("the file has changed since the job was planned", where=name)
     columns = setup.transform.input_columns(source.schema)
     stats, row, failures = Stats(), first, _Failures()
-    file = storage.open_partial(task.partial)
-    with PartWriter(file, setup.schema, setup.id_column, setup.compression, setup.part_metadata) as writer:
+    partial, limit = task.partial, setup.max_part_bytes
+    with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
         batches = source.batches(range(shard.start, shard.stop), columns, setup.batch_bytes, shard.first_row)
         for batch in rows_between(batches, shard.first_row, first, stop):
             output, counted = setup.transform.transform(batch, row, given_up=task.given_up, on_failure=failures.add)
@@ -147,7 +146,7 @@ def make_part(setup: WorkerSetup, storage: Storage, task: Task, progress: Callab
     if row != stop or beyond:
         raise InputError(f"{row - first + beyond} rows from row {first}, the plan says {stop - first}", where=name)
     seconds = time.monotonic() - start
-    return ShardResult(shard, row - first, file.size, file.sha256, stats, seconds, tuple(failures.kept))
+    return ShardResult(shard, tuple(writer.parts), stats, seconds, tuple(failures.kept))
 
 
 def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:

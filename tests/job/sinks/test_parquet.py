@@ -1,4 +1,3 @@
-import contextlib
 import hashlib
 import random
 
@@ -6,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tokbatch.job import parquet_output
-from tokbatch.job.parquet_output import PartWriter, part_schema
+from tokbatch.job.sinks import parquet
+from tokbatch.job.sinks.parquet import ParquetSink
 from tokbatch.job.storage import Storage
 
 KEPT = pa.schema(
@@ -19,13 +18,17 @@ KEPT = pa.schema(
 )
 
 
+def sink(id_type="int32", compression="zstd"):
+    return ParquetSink("input_ids", id_type, compression)
+
+
 def batch(rows, seed, id_type="int32"):
     rng = random.Random(seed)
     ids = [
         None if rng.random() < 0.1 else [rng.randrange(60_000) for _ in range(rng.randrange(9))] for _ in range(rows)
     ]
     meta = [None if rng.random() < 0.1 else {"tags": ["a", None], "n": rng.randrange(9)} for _ in range(rows)]
-    schema = part_schema(KEPT, "input_ids", id_type)
+    schema = sink(id_type).part_schema(KEPT)
     columns = [[str(rng.random()) for _ in range(rows)], meta, ids]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)
@@ -36,9 +39,10 @@ def write(tmp_path, batches, compression="zstd", schema=None):
     storage.prepare()
     file = storage.open_partial("p.parquet")
     schema = schema or batches[0].schema
-    with PartWriter(file, schema, "input_ids", compression, {"tokbatch.version": "1"}) as writer:
-        for each in batches:
-            writer.write(each)
+    writer = sink(compression=compression).open_part([file], schema, {"tokbatch.version": "1"})
+    for each in batches:
+        writer.write(each)
+    writer.close()
     assert file.closed
     path = storage.partial / "p.parquet"
     assert file.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -65,7 +69,7 @@ def test_what_is_written_is_read(tmp_path, id_type, compression):
 
 
 def test_row_groups_are_cut_by_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_output, "ROW_GROUP_BYTES", 3000)
+    monkeypatch.setattr(parquet, "ROW_GROUP_BYTES", 3000)
     batches = [batch(20, seed) for seed in range(12)]
     path = write(tmp_path, batches)
     assert 1 < pq.read_metadata(path).num_row_groups < 12
@@ -73,21 +77,18 @@ def test_row_groups_are_cut_by_size(tmp_path, monkeypatch):
 
 
 def test_a_part_without_rows(tmp_path):
-    path = write(tmp_path, [], schema=part_schema(KEPT, "input_ids", "int32"))
+    path = write(tmp_path, [], schema=sink().part_schema(KEPT))
     assert pq.read_table(path).num_rows == 0
     assert pq.read_schema(path).names == KEPT.names
 
 
-def test_an_error_leaves_no_whole_file(tmp_path):
+def test_a_writer_that_is_abandoned_leaves_no_whole_file(tmp_path):
     storage = Storage(tmp_path / "out")
     storage.prepare()
     file = storage.open_partial("p.parquet")
-    with (
-        contextlib.suppress(RuntimeError),
-        PartWriter(file, batch(1, 1).schema, "input_ids", "zstd", {}) as writer,
-    ):
-        writer.write(batch(3, 1))
-        raise RuntimeError
+    writer = sink().open_part([file], batch(1, 1).schema, {})
+    writer.write(batch(3, 1))
+    writer.abandon()
     assert file.closed
     with pytest.raises(pa.ArrowInvalid):
         pq.read_table(storage.partial / "p.parquet")
