@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batch.fake_engine import FakeEngine
-from tokbatch.batch.affixes import Affixes, FromColumn, build_affixes, ids_in_column, put_around
+from tokbatch.batch.affixes import Affixes, build_affixes, ids_in_column, put_around
+from tokbatch.batch.token_source import FromColumn
 from tokbatch.engine.columns import IdColumn
 from tokbatch.errors import ConfigError, InputError
 

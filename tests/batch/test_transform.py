@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from batch.fake_engine import FakeEngine, FakeTokenizer, ids_of_text
 from batch.layouts import LAYOUTS, Tagged, broken
-from tokbatch.batch.affixes import FromColumn
 from tokbatch.batch.stats import Stats
+from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions
 from tokbatch.engine.columns import IdColumn
 from tokbatch.errors import ConfigError, EncodeError, InputError, VerifyError

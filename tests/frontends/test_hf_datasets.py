@@ -7,7 +7,7 @@ import pytest
 from datasets.fingerprint import Hasher
 
 from tokbatch import Tokenizer, sample
-from tokbatch.batch.affixes import FromColumn
+from tokbatch.batch.token_source import FromColumn
 from tokbatch.errors import ConfigError, InputError
 from tokbatch.frontends.hf_datasets import map_function
 

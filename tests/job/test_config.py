@@ -4,7 +4,7 @@ import typing
 
 import pytest
 
-from tokbatch.batch.affixes import FromColumn
+from tokbatch.batch.token_source import FromColumn
 from tokbatch.errors import ConfigError
 from tokbatch.job.config import JobConfig, TruncationConfig, load_config, read_config
 

@@ -14,21 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokbatch.batch.arrow import string_array, text_column
+from tokbatch.batch.token_source import FromColumn, TokenSource
 from tokbatch.batch.views import buffer_of, int64s, offsets_of
 from tokbatch.engine.columns import IdColumn
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError
-
-
-@dataclass(frozen=True, slots=True)
-class FromColumn:
-    """The token that a row has in a column of strings; `column` is a name or a dotted path."""
-
-    column: str
-
-
-TokenSource = str | FromColumn
-"""A token string, or the column where each row has its own."""
 
 Affix = int | FromColumn
 

@@ -9,10 +9,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from tokbatch.batch.affixes import Affixes, TokenSource, build_affixes
+from tokbatch.batch.affixes import Affixes, build_affixes
 from tokbatch.batch.arrow import text_column
 from tokbatch.batch.fields import FieldPath, field_of, find_field
 from tokbatch.batch.round_trip import VERIFICATION_TYPE
+from tokbatch.batch.token_source import TokenSource
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, InputError
 

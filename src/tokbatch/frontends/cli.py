@@ -147,13 +147,17 @@ def run(
         tokbatch run job.toml --set output.path=out/try --set run.workers=2
         tokbatch run job.toml --resume
     """
+    from tokbatch.batch.lean_arrow import import_lean_arrow
     from tokbatch.job.config import load_config
-    from tokbatch.job.progress import duration, megabytes, progress_for_people
-    from tokbatch.job.run import run_job
 
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
     loaded = load_config(config, set or ())
+    if loaded.input.dataset is None:
+        import_lean_arrow()
+    from tokbatch.job.progress import duration, megabytes, progress_for_people
+    from tokbatch.job.run import run_job
+
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
     stats, where = result.stats, loaded.output_path
     if result.already_done:

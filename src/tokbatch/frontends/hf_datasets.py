@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from tokbatch.batch.affixes import TokenSource
 from tokbatch.batch.pairs import PairOptions, PairTransform
+from tokbatch.batch.token_source import TokenSource
 from tokbatch.batch.transform import Transform, TransformOptions
 from tokbatch.errors import ConfigError, InputError
 from tokbatch.frontends.hf_map import (

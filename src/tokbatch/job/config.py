@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tokbatch.batch.affixes import TokenSource
+from tokbatch.batch.token_source import TokenSource
 from tokbatch.errors import ConfigError
 from tokbatch.job.config_reader import Problems, read_table, setting
 

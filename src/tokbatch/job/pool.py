@@ -7,15 +7,14 @@ alike. Which shard goes where, and what a failure means, is decided in `run.py`.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import multiprocessing.connection
 import signal
 import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-
-import multiprocess
-import multiprocess.connection
 
 from tokbatch.job.worker import Task
 
@@ -44,12 +43,12 @@ class Pool:
     """Up to `count` workers that run `target(connection, setup)`; they start when there is something to do."""
 
     def __init__(self, target: Callable[[Any, bytes], None], setup: Any, count: int):
-        from multiprocess.reduction import ForkingPickler
+        from multiprocessing.reduction import ForkingPickler
 
         self._target = target
         self._setup = bytes(ForkingPickler.dumps(setup))
         self._count = count
-        self._context = multiprocess.get_context("spawn")
+        self._context = multiprocessing.get_context("spawn")
         self._started = 0
         self.workers: list[Worker] = []
 
@@ -76,7 +75,7 @@ class Pool:
         for worker in self.workers:
             handles[worker.connection] = handles[worker.process.sentinel] = worker
         events: list[Event] = []
-        woken = multiprocess.connection.wait(list(handles), seconds)
+        woken = multiprocessing.connection.wait(list(handles), seconds)
         for worker in {id(handles[handle]): handles[handle] for handle in woken}.values():
             self._hear(worker, events)
         return events

@@ -91,7 +91,7 @@ def work(connection: Any, pickled_setup: bytes) -> None:
     _end_with_parent()
     pa.set_cpu_count(1)
     try:
-        from multiprocess.reduction import ForkingPickler
+        from multiprocessing.reduction import ForkingPickler
 
         setup: WorkerSetup = ForkingPickler.loads(pickled_setup)
         storage = Storage(setup.folder, setup.file_system)
@@ -180,14 +180,16 @@ def _lossy(name: str, stats: Stats) -> VerifyError:
 
 def _end_with_parent() -> None:
     """End this process as soon as its parent ends, however that happens, also in the middle of a shard."""
-    import multiprocess.connection
-    import multiprocess.process
+    import multiprocessing.connection
+    import multiprocessing.process
 
-    parent = multiprocess.process.parent_process()
+    parent = multiprocessing.process.parent_process()
+    if parent is None:
+        return
+    sentinel = parent.sentinel
 
     def watch() -> None:
-        multiprocess.connection.wait([parent.sentinel])
+        multiprocessing.connection.wait([sentinel])
         os._exit(1)
 
-    if parent is not None:
-        threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
+    threading.Thread(target=watch, daemon=True, name="end-with-parent").start()

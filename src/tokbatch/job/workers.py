@@ -6,6 +6,7 @@ its final name. `pool.py` has the processes of this machine.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,6 +48,7 @@ class Workers(Protocol):
 def start_workers(config: JobConfig, setup: WorkerSetup, count: int) -> Workers:
     """Give up to `count` workers where the config wants them."""
     from tokbatch.job.pool import Pool
-    from tokbatch.job.worker import work
+    from tokbatch.job.worker_process import run_worker
 
-    return Pool(work, setup, count)
+    # `datasets` is the one source that numpy and pandas are for.
+    return Pool(functools.partial(run_worker, lean=config.input.dataset is None), setup, count)
