@@ -47,9 +47,10 @@ impl<'a> TextColumn<'a> {
     /// The text of a row. Bytes that are not UTF-8 are an error with the row.
     pub fn text(&self, row: usize) -> Result<&'a str> {
         let bytes = self.bytes(self.offset(row), self.offset(row + 1));
-        std::str::from_utf8(bytes).map_err(|error| {
-            let at = error.valid_up_to();
-            Error::encode(format!("byte {at} of the text (0x{:02X}) is not UTF-8", bytes[at])).in_row(row)
+        simdutf8::basic::from_utf8(bytes).map_err(|_| {
+            let at = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+            let byte = bytes.get(at).copied().unwrap_or_default();
+            Error::encode(format!("byte {at} of the text (0x{byte:02X}) is not UTF-8")).in_row(row)
         })
     }
 }
@@ -65,6 +66,8 @@ pub struct IdColumn {
     pub failures: Vec<(usize, Error)>,
     /// Rows whose ids were cut, ascending.
     pub truncated_rows: Vec<i64>,
+    /// The marks of each row's pretokens, taken together (`witness.rs`); empty where nobody watched.
+    pub marks: Vec<u32>,
 }
 
 impl IdColumn {
@@ -74,5 +77,6 @@ impl IdColumn {
         self.list_offsets.clear();
         self.failures.clear();
         self.truncated_rows.clear();
+        self.marks.clear();
     }
 }

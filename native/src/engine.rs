@@ -13,6 +13,7 @@ use crate::post_processors::{Ending, PostProcessor};
 use crate::models::written::written;
 use crate::roads::Roads;
 use crate::pipeline::{Finish, Shown};
+use crate::receipts::Receipts;
 use crate::round_trip::{DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, Truncation};
 use crate::stations::Stations;
@@ -20,6 +21,10 @@ use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
 use crate::trace::{self, Stage};
 use crate::truncation::truncate_encodings;
+use crate::witness::Witness;
+
+/// Of the verified bytes, one in so many has to be in documents that were encoded again before a witness is called.
+const WITNESS_PAYS: usize = 32;
 
 /// A tokenizer at work. Threads may share it.
 pub struct Engine {
@@ -29,10 +34,11 @@ pub struct Engine {
     endings: [Ending; 2],
     truncation: Option<Truncation>,
     padding: Option<Padding>,
-    added: AddedStrings,
+    added: Arc<AddedStrings>,
     decoder: Option<spec::Decoder>,
     /// With and without special tokens; made when they are first needed.
-    columns: [OnceLock<ColumnDecoder>; 2],
+    columns: [OnceLock<Arc<ColumnDecoder>>; 2],
+    receipts: Receipts,
     buffers: Mutex<Vec<IdColumn>>,
 }
 
@@ -43,7 +49,7 @@ impl Engine {
         let spec = spec::read(message)?;
         let processor = Arc::new(PostProcessor::build(spec.post_processor.as_ref()));
         let stations = Arc::new(Stations::build(&spec)?);
-        let added = AddedStrings::build(&spec.added_tokens, &stations.added.forms);
+        let added = Arc::new(AddedStrings::build(&spec.added_tokens, &stations.added.forms));
         let ending = |add_special_tokens| Ending::new(&processor, spec.truncation.as_ref(), add_special_tokens);
         Ok(Engine {
             endings: [false, true].map(ending),
@@ -53,6 +59,7 @@ impl Engine {
             added,
             decoder: spec.decoder.clone(),
             columns: Default::default(),
+            receipts: Receipts::default(),
             roads: Roads::build(&spec, stations)?,
             buffers: Mutex::default(),
         })
@@ -68,8 +75,9 @@ impl Engine {
         ids.ids.reserve(bytes / 2 + 1024);
         let ending = &self.endings[usize::from(add_special_tokens)];
         self.roads.column.encode(texts, ending, &mut ids);
-        if let Some(padding) = &self.padding {
-            padding::pad_column(&mut ids, padding)?;
+        match &self.padding {
+            Some(padding) => padding::pad_column(&mut ids, padding)?,
+            None => self.receipts.add(texts, &ids, add_special_tokens),
         }
         Ok(ids)
     }
@@ -112,9 +120,10 @@ impl Engine {
         AllStrings::new(self.model(), &self.added, skip_special_tokens)
     }
 
-    fn column_decoder(&self, skip_special_tokens: bool) -> &ColumnDecoder {
+    fn column_decoder(&self, skip_special_tokens: bool) -> &Arc<ColumnDecoder> {
         self.columns[usize::from(skip_special_tokens)].get_or_init(|| {
-            ColumnDecoder::build(Decoder::build(self.decoder.as_ref()), &self.strings(skip_special_tokens))
+            let strings = self.strings(skip_special_tokens);
+            Arc::new(ColumnDecoder::build(Decoder::build(self.decoder.as_ref()), &strings))
         })
     }
 
@@ -146,9 +155,30 @@ impl Engine {
             padding: self.padding.as_ref(),
             is_truncated: self.truncation.is_some(),
             add_special_tokens,
+            receipts: self.witness().filter(|_| affixes.is_some()).map(|_| &self.receipts),
             roads: self,
         };
-        verifier.verify(texts, ids)
+        let verification = verifier.verify(texts, ids)?;
+        let bytes = texts.offset(texts.rows()) - texts.offset(0);
+        if verification.bytes_encoded_again > bytes / WITNESS_PAYS {
+            self.call_witness();
+        }
+        Ok(verification)
+    }
+
+    /// The witness, as long as it knows all.
+    fn witness(&self) -> Option<&Witness> {
+        self.roads.witness.as_ref()?.get().filter(|witness| witness.knows_all())
+    }
+
+    /// From now on, let what is encoded be watched, where that is possible.
+    fn call_witness(&self) {
+        let Some(place) = self.roads.witness.as_ref().filter(|place| place.get().is_none()) else { return };
+        let decoder = Arc::clone(self.column_decoder(false));
+        if let Some(witness) = Witness::new(decoder, Arc::clone(&self.roads.text), Arc::clone(&self.added)) {
+            // Another thread may have been faster, with the same.
+            place.set(witness).unwrap_or_default();
+        }
     }
 
     /// Encode one text and keep what every stage made of it.

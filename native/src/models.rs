@@ -51,6 +51,16 @@ pub trait PretokenModel {
             places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
         }
     }
+
+    /// Whether ids are to be marked (`witness.rs`).
+    fn is_watched(&self) -> bool {
+        false
+    }
+
+    /// Begin to mark ids in this scratch memory; gives the marks for added tokens. None: ids are not marked.
+    fn watch(&self, _: &mut Self::Scratch) -> Option<u32> {
+        None
+    }
 }
 
 /// What a model is to whoever asks for its tokens.

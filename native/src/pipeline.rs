@@ -24,6 +24,7 @@ use crate::patterns::splitter::Splitter;
 use crate::rest::Rest;
 use crate::spaces::SpaceCutter;
 use crate::stations::Stations;
+use crate::witness::take_marks;
 
 /// Bytes a chunk: the text, its symbols, bits and beginnings stay in the second-level cache together.
 const CHUNK: usize = 32 << 10;
@@ -84,6 +85,8 @@ pub struct Worker<S> {
     events: Vec<(u32, Event)>,
     rewritten: String,
     buffer: Vec<u8>,
+    /// Where ids are marked: the marks for added tokens.
+    watched: Option<u32>,
 }
 
 /// What happens at a place of a chunk.
@@ -106,6 +109,7 @@ impl<S: Default> Worker<S> {
             events: vec![],
             rewritten: String::new(),
             buffer: vec![],
+            watched: None,
         }
     }
 }
@@ -120,6 +124,8 @@ struct Sink<'a> {
     /// Who wants to see what passes.
     show: Option<Show<'a>>,
     rest: Option<&'a Rest>,
+    /// Where ids are marked: the marks for added tokens.
+    watched: Option<u32>,
 }
 
 /// What passes on the way to the model.
@@ -193,6 +199,11 @@ where
     ) {
         let free = self.workers.lock().map(|mut workers| workers.pop()).ok().flatten();
         let mut worker = free.unwrap_or_else(|| Box::new(Worker::new()));
+        if worker.watched.is_none() && self.model.is_watched() {
+            // What its cache knows has no marks.
+            *worker = Worker::new();
+            worker.watched = self.model.watch(worker.cache.scratch());
+        }
         ids.list_offsets.push(ids.ids.len() as i64);
         let rows = texts.rows();
         if rows > 0 {
@@ -200,7 +211,7 @@ where
         }
         ids.list_offsets.reserve(rows);
         let rest = self.rest.as_deref();
-        let mut sink = Sink { column: ids, finish, rows, failures: vec![], show, rest };
+        let mut sink = Sink { column: ids, finish, rows, failures: vec![], show, rest, watched: worker.watched };
         let mut row = 0;
         while row < rows {
             let start = texts.offset(row);
@@ -495,13 +506,17 @@ fn encode_spans<M>(
     M: PretokenModel,
     M::Scratch: Default,
 {
-    let Sink { column, finish, rows, failures, show, rest } = sink;
-    let IdColumn { ids, list_offsets, failures: failed_rows, truncated_rows } = &mut **column;
+    let Sink { column, finish, rows, failures, show, rest, watched } = sink;
+    let IdColumn { ids, list_offsets, failures: failed_rows, truncated_rows, marks } = &mut **column;
+    let of_added = watched.unwrap_or(0);
     let mut output = Output { ids, failure: None };
     cache.encode(model, text, starts, events, &mut output, |event, output| match event {
-        Event::Id(id) => output.ids.push(id),
+        Event::Id(id) => output.ids.push(id | of_added),
         Event::EndOfDocument => {
             let row = list_offsets.len() - 1;
+            if watched.is_some() {
+                marks.push(take_marks(&mut output.ids[list_offsets[row] as usize..]));
+            }
             let known = failures.iter().position(|(failed, _)| *failed == row).map(|at| failures.remove(at).1);
             let failure = known.or_else(|| output.failure.take().map(|error| error.in_row(row)));
             output.failure = None;

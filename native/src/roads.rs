@@ -3,7 +3,7 @@
 //! A column's road is fast where pretokens can be cut out of the text, or of the normalized text, as they are, and the
 //! model reads them in that form (`Input`). Where that is not so, columns take the general road (`aligned.rs`).
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::aligned::{AlignedRoad, TextRoad};
 use crate::cutter::Cutter;
@@ -20,6 +20,7 @@ use crate::rest::{Deferring, Rest};
 use crate::spaces::{Before, Seams, SpaceCutter};
 use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
 use crate::stations::Stations;
+use crate::witness::{Watched, Witness};
 
 /// The roads of a spec.
 pub struct Roads {
@@ -31,6 +32,8 @@ pub struct Roads {
     pub text: Arc<dyn TextRoad>,
     /// Whether the column's road is the general one; for whoever wants to know why it is slow.
     pub is_general: bool,
+    /// Where a witness of the column's road goes, if there can be one.
+    pub witness: Option<Arc<OnceLock<Witness>>>,
 }
 
 impl Roads {
@@ -74,18 +77,26 @@ impl Roads {
         let model = Arc::new(model);
         let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), input == Input::Text));
         let Some(Way { cutting, normalizes, rest }) = way else {
-            return Roads { column: Arc::clone(&text) as Arc<dyn ColumnRoad>, input, text, is_general: true };
+            let column = Arc::clone(&text) as Arc<dyn ColumnRoad>;
+            return Roads { column, input, text, is_general: true, witness: None };
         };
-        let workers = Mutex::default();
+        // What is cut for the cache there is less than a pretoken.
+        let is_whole = !matches!(cutting, Cutting::Spaces(_));
+        let witness = Arc::new(OnceLock::new());
+        let rest = rest.map(Arc::new);
+        let watching = (rest.clone(), Arc::clone(&witness));
         let column: Arc<dyn ColumnRoad> = match rest {
-            None => Arc::new(Road { model, stations, normalizes, cutting, rest: None, workers }),
+            None => {
+                let model = Watched { model, rest: watching.0, input, witness: watching.1 };
+                Arc::new(Road { model, stations, normalizes, cutting, rest: None, workers: Mutex::default() })
+            }
             Some(rest) => {
-                let rest = Arc::new(rest);
                 let model = Deferring { model, rest: Arc::clone(&rest) };
+                let model = Watched { model, rest: watching.0, input, witness: watching.1 };
                 Arc::new(Road { model, stations, normalizes, cutting, rest: Some(rest), workers: Mutex::default() })
             }
         };
-        Roads { column, input, text, is_general: false }
+        Roads { column, input, text, is_general: false, witness: is_whole.then_some(witness) }
     }
 }
 

@@ -9,9 +9,12 @@ use crate::added_tokens::AddedMatch;
 use crate::columns::TextColumn;
 use crate::encoding::Encoding;
 use crate::error::{Class, Error, Result};
+use crate::receipts::Receipts;
 use crate::spec::{Direction, Padding};
+use crate::strings::Strings;
 use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
+use crate::witness::is_faithful;
 
 /// A verdict: its number is the index into `VERDICTS` of `engine/protocol.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub struct Verification {
     pub rstrip_chars: Vec<i64>,
     pub unk_tokens: Vec<i64>,
     pub absorbed: Absorbed,
+    /// Bytes of documents that had to be encoded again.
+    pub bytes_encoded_again: usize,
 }
 
 /// A column of ids that somebody gave, of 32 bits with a sign (what is negative is nobody's id): row i is `ids[list_offsets[i]..list_offsets[i + 1]]`.
@@ -133,6 +138,8 @@ pub struct Verifier<'a> {
     pub is_truncated: bool,
     /// How the ids were made.
     pub add_special_tokens: bool,
+    /// What is known of the documents that were encoded before, where it can be relied on.
+    pub receipts: Option<&'a Receipts>,
     /// For the documents that are not exact.
     pub roads: &'a dyn DocumentRoads,
 }
@@ -146,29 +153,7 @@ struct Room {
     pretokens: Strings,
     ids: Vec<u32>,
     is_stripping: Vec<bool>,
-}
-
-/// Strings laid end to end.
-#[derive(Default)]
-struct Strings {
-    text: String,
-    ends: Vec<usize>,
-}
-
-impl Strings {
-    fn push(&mut self, string: &str) {
-        self.text.push_str(string);
-        self.ends.push(self.text.len());
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
-        self.ends.clear();
-    }
-
-    fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.ends.iter().enumerate().map(|(i, &end)| &self.text[if i == 0 { 0 } else { self.ends[i - 1] }..end])
-    }
+    bytes_encoded_again: usize,
 }
 
 impl Verifier<'_> {
@@ -193,7 +178,7 @@ impl Verifier<'_> {
             let verdict = match body {
                 None => Verdict::Lossy,
                 // Nothing but the decoder fails in there, and then the ids do not give the text back.
-                Some(body) => self.verdict(texts, row, text, body, &mut room).unwrap_or(Verdict::Lossy),
+                Some(body) => self.verdict(texts, row, (row_ids, body), &mut room).unwrap_or(Verdict::Lossy),
             };
             let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
             result.unk_tokens.push(unk_tokens);
@@ -201,6 +186,7 @@ impl Verifier<'_> {
             result.verdicts.push(verdict as i8);
             result.add_absorbed(&room.absorbed);
         }
+        result.bytes_encoded_again = room.bytes_encoded_again;
         Ok(result)
     }
 
@@ -238,17 +224,29 @@ impl Verifier<'_> {
         Some(own)
     }
 
-    fn verdict(&self, texts: TextColumn, row: usize, text: &str, body: &[u32], room: &mut Room) -> Result<Verdict> {
+    /// The verdict of a document; `ids` with and without the template's tokens.
+    fn verdict(&self, texts: TextColumn, row: usize, ids: (&[u32], &[u32]), room: &mut Room) -> Result<Verdict> {
+        let (text, body) = (texts.text(row)?, ids.1);
         let (data, start) = texts.data_from(row);
         if self.decoder.agrees(body, &self.tokens, data, start, start + text.len()) {
             return Ok(Verdict::Exact);
+        }
+        // With each added token rendered as its slice of text, the decoded text is what it is without: not `Stripped`.
+        let has_plain_slices = room.absorbed.is_empty() && self.added.are_plain;
+        let known = if has_plain_slices { self.verdict_on_record(text, ids.0) } else { None };
+        if let Some(verdict) = known.filter(|_| self.decoder.tells_all_of(text)) {
+            return Ok(verdict);
         }
         room.decoded.clear();
         self.decoder.decode_into(body, &self.tokens, &mut room.decoded)?;
         if room.decoded == text.as_bytes() {
             return Ok(Verdict::Exact);
         }
-        if room.absorbed.is_empty() {
+        if let Some(verdict) = known {
+            return Ok(verdict);
+        }
+        room.bytes_encoded_again += text.len();
+        if has_plain_slices {
             if let Some(verdict) = self.verdict_on_fast_road(texts.row(row), body, room)? {
                 return Ok(verdict);
             }
@@ -256,9 +254,8 @@ impl Verifier<'_> {
         self.verdict_of_changed(text, body, &room.decoded)
     }
 
-    /// The verdict of a document whose decoded text is another one, and in which no added token absorbed anything. With
-    /// each added token rendered as its slice of text, the decoded text is what it is without, so that it is not
-    /// `Stripped`. None: there is no fast road.
+    /// The verdict of a document whose decoded text is another one, and in which the decoder sees added tokens as they
+    /// stand in the text. None: there is no fast road.
     fn verdict_on_fast_road(&self, text: TextColumn, body: &[u32], room: &mut Room) -> Result<Option<Verdict>> {
         let Room { pretokens, ids, decoded, .. } = room;
         pretokens.clear();
@@ -277,6 +274,12 @@ impl Verifier<'_> {
         self.decoder.decode_strings_into(pretokens.iter(), decoded)?;
         let is_same = decoded[..length] == decoded[length..];
         Ok(Some(if is_same { Verdict::Normalized } else { Verdict::Lossy }))
+    }
+
+    /// The same, where it is known from the document's encoding.
+    fn verdict_on_record(&self, text: &str, ids: &[u32]) -> Option<Verdict> {
+        let marks = self.receipts?.marks(text.as_bytes(), ids, self.add_special_tokens)?;
+        is_faithful(marks).map(|is_faithful| if is_faithful { Verdict::Normalized } else { Verdict::Lossy })
     }
 
     /// The verdict of a document whose decoded text is another one.

@@ -2,7 +2,7 @@
 
 use crate::hash::FastMap;
 use crate::models::ModelFacts;
-use crate::spec::AddedTokens;
+use crate::spec::{AddedToken, AddedTokens};
 use crate::token_table::TokenStrings;
 
 /// The added tokens by id and by content: see `AddedVocabulary` in `engine/reference/added_tokens.py`.
@@ -13,6 +13,8 @@ pub struct AddedStrings {
     special_contents: FastMap<String, ()>,
     /// The ids of those with `lstrip` or `rstrip`.
     stripping_ids: Vec<u32>,
+    /// Where none of those found in raw text has another form for the decoder.
+    pub are_plain: bool,
 }
 
 /// An added token.
@@ -26,7 +28,9 @@ struct Named {
 impl AddedStrings {
     /// Build from the added tokens, and the forms that decoders see of some.
     pub fn build(tokens: &AddedTokens, forms: &FastMap<u32, String>) -> AddedStrings {
-        let mut built = AddedStrings::default();
+        let has_form = |token: &AddedToken| !token.normalized && forms.contains_key(&token.id);
+        let are_plain = !tokens.in_force.iter().any(has_form);
+        let mut built = AddedStrings { are_plain, ..AddedStrings::default() };
         for token in &tokens.in_force {
             let form = forms.get(&token.id).cloned();
             let named = Named { content: token.content.clone(), form, is_special: token.special };
@@ -110,7 +114,6 @@ mod tests {
     use super::*;
     use crate::models::bpe::Input;
     use crate::models::wordlevel::WordLevel;
-    use crate::spec::AddedToken;
 
     #[test]
     fn added_tokens_lie_over_the_vocabulary() {

@@ -76,6 +76,17 @@ pub struct TokenTable {
     tail: Tail,
 }
 
+/// How tokens become one text.
+#[derive(Clone, Copy, Debug)]
+pub struct Joining {
+    /// In which places tokens contribute something else.
+    pub depends_on: Place,
+    /// In the joined bytes, what is not UTF-8 is replaced.
+    pub is_lossy: bool,
+    /// More is done to the whole.
+    pub goes_on: bool,
+}
+
 /// How texts are put together again.
 pub struct ColumnDecoder {
     decoder: Decoder,
@@ -123,6 +134,62 @@ impl ColumnDecoder {
                 Ok(())
             }
         }
+    }
+
+    /// How tokens are joined, where each contributes bytes of its own, and no more is done to the bytes of tokens that
+    /// differ in them than what this says. None where that is not so, or where a token can fail.
+    pub fn joining(&self) -> Option<Joining> {
+        let table = self.table.as_ref()?;
+        let steps = self.decoder.steps.as_deref().unwrap_or_default();
+        let can_fail = steps[..table.local_steps].iter().any(|step| matches!(step, Step::Strip { .. }));
+        let (is_lossy, goes_on) = match table.tail {
+            Tail::Joined => (false, false),
+            Tail::Whole { is_lossy, first_step } => (is_lossy, first_step < steps.len()),
+        };
+        (!can_fail).then_some(Joining { depends_on: table.depends_on, is_lossy, goes_on })
+    }
+
+    /// Append what strings contribute as tokens, the first or last of them in the place that `end` says. False: one of
+    /// them is a byte of a run, or there is no `joining`.
+    pub fn write_strings<'a>(
+        &self,
+        strings: impl ExactSizeIterator<Item = &'a str>,
+        end: Place,
+        bytes: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let (Some(table), count) = (&self.table, strings.len()) else { return Ok(false) };
+        for (at, string) in strings.enumerate() {
+            let place = Place { is_first: end.is_first && at == 0, is_last: end.is_last && at + 1 == count };
+            if table.write_token(&self.decoder, string, place, bytes)?.is_some() && table.has_byte_runs {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for tokens by id. False also where no token has an id.
+    pub fn write_ids(&self, ids: &[u32], end: Place, tokens: &impl TokenStrings, bytes: &mut Vec<u8>) -> Result<bool> {
+        let Some(table) = &self.table else { return Ok(false) };
+        if ids.iter().any(|&id| matches!(table.slot(id).tag(), ABSENT | BYTE)) {
+            return Ok(false);
+        }
+        let (first, others) = ids.split_at(usize::from(end.is_first).min(ids.len()));
+        let (middle, last) = others.split_at(others.len().saturating_sub(usize::from(end.is_last)));
+        let strings = |ids: &[u32]| ids.first().and_then(|&id| tokens.string(id));
+        self.write_strings(strings(first).into_iter(), end, bytes)?;
+        table.write_middle(middle, bytes, &mut vec![]);
+        self.write_strings(strings(last).into_iter(), end, bytes)
+    }
+
+    /// Whether `agrees` says false of this text only where it is another one: no bytes were replaced in it.
+    pub fn tells_all_of(&self, text: &str) -> bool {
+        let Some(table) = &self.table else { return false };
+        let steps = self.decoder.steps.as_ref().map_or(0, Vec::len);
+        let (is_lossy, goes_on) = match table.tail {
+            Tail::Joined => (table.has_byte_runs, false),
+            Tail::Whole { is_lossy, first_step } => (is_lossy || table.has_byte_runs, first_step < steps),
+        };
+        !goes_on && !(is_lossy && memchr::memmem::find(text.as_bytes(), "\u{FFFD}".as_bytes()).is_some())
     }
 
     /// Give the text of ids by the general road.

@@ -1,0 +1,32 @@
+//! Many short strings in one piece of memory.
+
+/// Strings laid end to end.
+#[derive(Default)]
+pub struct Strings {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Strings {
+    /// Add one.
+    pub fn push(&mut self, string: &str) {
+        self.text.push_str(string);
+        self.ends.push(self.text.len());
+    }
+
+    /// Make it empty and keep its memory.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// All of them in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.ends.iter().enumerate().map(|(i, &end)| &self.text[if i == 0 { 0 } else { self.ends[i - 1] }..end])
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
