@@ -11,7 +11,7 @@ from corpora import files_below, write_config
 from tokbatch.errors import InputError
 from tokbatch.job import load_config, read_manifest, run_job, verify_output
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import bounded, open_source
+from tokbatch.job.sources import ReadOptions, bounded, open_source
 
 
 def parquet(path):
@@ -19,7 +19,7 @@ def parquet(path):
 
 
 def read(source, batch_bytes, columns=None):
-    return list(source.batches(range(len(source.units("text"))), columns, batch_bytes, 0))
+    return list(source.batches(source.units(), columns, batch_bytes, 0))
 
 
 def test_a_batch_is_cut_to_its_limit_and_a_row_never():
@@ -63,10 +63,11 @@ def test_the_digest_follows_the_content(tmp_path):
 
 def test_units_are_row_groups(tmp_path):
     pq.write_table(pa.table({"text": ["abc"] * 7}), tmp_path / "a.parquet", row_group_size=3)
-    units = parquet(tmp_path / "a.parquet").units("text")
+    units = parquet(tmp_path / "a.parquet").units()
     assert [unit.rows for unit in units] == [3, 3, 1]
     assert all(unit.text_bytes > 0 for unit in units)
-    assert all(unit.text_bytes == 0 for unit in parquet(tmp_path / "a.parquet").units("none"))
+    other = open_source(Input("parquet", "in.parquet", str(tmp_path / "a.parquet")), ReadOptions("none"))
+    assert all(unit.text_bytes == 0 for unit in other.units())
 
 
 @pytest.mark.shared
@@ -131,7 +132,7 @@ def saved(tmp_path):
 def test_a_saved_dataset(saved):
     folder, texts = saved
     source = open_source(Input("dataset", "plain", str(folder / "plain")))
-    assert sum(unit.rows for unit in source.units("text")) == 400
+    assert sum(unit.rows for unit in source.units()) == 400
     rows = [row for batch in read(source, 700) for row in batch["text"].to_pylist()]
     assert rows == texts
     assert all(batch.nbytes <= 700 or batch.num_rows == 1 for batch in read(source, 700))

@@ -62,7 +62,14 @@ class TokenizerConfig:
 class InputConfig:
     """Where the documents are."""
 
-    files: tuple[str, ...] = setting((), help="Parquet files: paths, globs, folders, fsspec URLs")
+    files: tuple[str, ...] = setting((), help="paths, globs, folders, fsspec URLs; formats may differ")
+    format: Literal["auto", "parquet", "arrow", "jsonl", "text"] = setting(
+        "auto", help="of the files; auto: by their names, which is Parquet where they do not tell"
+    )
+    document: Literal["line", "file"] = setting("line", help="what a document of a text file is")
+    types: Mapping[str, Literal["bool", "int64", "double", "string", "json"]] = setting(
+        dict, help="types of columns of JSON lines, where the first lines do not tell"
+    )
     dataset: str | None = setting(None, help="a folder of Dataset.save_to_disk, or the name of a dataset on the hub")
     subset: str | None = setting(None, help="the dataset's configuration")
     split: str | None = setting(None, help="the dataset's split, needed where there are several")
@@ -143,7 +150,7 @@ class JobConfig:
         del table["base"], table["output"]["path"]
         for key in ("file", "name", "revision", "engine"):
             del table["tokenizer"][key]
-        for key in ("files", "dataset", "subset", "split"):
+        for key in ("files", "format", "dataset", "subset", "split"):
             del table["input"][key]
         del table["check"]["on_lossy"]
         for key in ("workers", "retries", "on_bad_file", "on_bad_row"):

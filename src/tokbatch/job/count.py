@@ -11,7 +11,7 @@ from tokbatch.batch.fields import find_field, values_of
 from tokbatch.errors import TokbatchError, located
 from tokbatch.job.config import MEBIBYTE
 from tokbatch.job.inputs import list_files
-from tokbatch.job.sources import open_source
+from tokbatch.job.sources import ReadOptions, open_source
 from tokbatch.tokenizer import Tokenizer
 
 BATCH_BYTES = 8 * MEBIBYTE
@@ -27,10 +27,9 @@ def count_files(
     for source in list_files(files, os.getcwd()).inputs:
         documents = tokens = 0
         try:
-            opened = open_source(source)
+            opened = open_source(source, ReadOptions(text_column))
             column = opened.schema.names[find_field(opened.schema, text_column, "--column")[0]]
-            units = range(len(opened.units(text_column)))
-            for batch in opened.batches(units, [column], BATCH_BYTES, 0):
+            for batch in opened.batches(opened.units(), [column], BATCH_BYTES, 0):
                 texts = values_of(batch, find_field(batch.schema, text_column, "--column"))
                 documents += batch.num_rows
                 tokens += pc.sum(tokenizer.count_batch(texts, add_special_tokens)).as_py() or 0

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tokbatch.errors import InputError
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import Unit, bounded
+from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
 
 UNIT_BYTES = 4 << 20
 MARKS = ("state.json", "dataset_dict.json")
@@ -22,8 +22,9 @@ MARKS = ("state.json", "dataset_dict.json")
 class DatasetSource:
     """One split of a dataset. Its digest is made of the dataset's fingerprint and of the sizes of its files."""
 
-    def __init__(self, source: Input):
+    def __init__(self, source: Input, options: ReadOptions):
         self.input = source
+        self.options = options
         self.dataset = _load(source)
         table = self.dataset.data
         self.schema: pa.Schema = table.schema
@@ -33,8 +34,9 @@ class DatasetSource:
         self.digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
         self._row_bytes: int = max(1, table.nbytes // max(1, table.num_rows))
 
-    def units(self, text_column: str) -> list[Unit]:
+    def units(self) -> list[Unit]:
         """Give runs of as many rows as hold `UNIT_BYTES` on average."""
+        text_column = self.options.text_column
         table, total = self.dataset.data, self.dataset.num_rows
         name = text_column if text_column in self.schema.names else text_column.split(".")[0]
         size = table.column(name).nbytes if name in self.schema.names else 0
@@ -43,15 +45,24 @@ class DatasetSource:
         counts = [min(rows, total - start) for start in range(0, total, rows)]
         return [Unit(count, int(count * text_bytes)) for count in counts]
 
+    def is_still(self, size: int, digest: str) -> bool:
+        """See `Source`."""
+        return self.digest == digest
+
     def batches(
-        self, units: range, columns: Sequence[str] | None, batch_bytes: int, first_row: int
+        self,
+        units: Sequence[Unit],
+        columns: Sequence[str] | None,
+        batch_bytes: int,
+        first_row: int,
+        on_bad_row: OnBadRow = None,
     ) -> Iterator[pa.RecordBatch]:
         """See `Source.batches`."""
         dataset = self.dataset.with_format("arrow")
         if columns is not None:
             known = self.schema.names
             dataset = dataset.select_columns(list(dict.fromkeys(c if c in known else c.split(".")[0] for c in columns)))
-        stop = min(units.stop * self._rows_a_unit(), dataset.num_rows)
+        stop = first_row + sum(unit.rows for unit in units)
         step = max(1, min(self._rows_a_unit(), batch_bytes // self._row_bytes))
         for start in range(first_row, stop, step):
             try:

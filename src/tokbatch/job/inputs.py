@@ -1,71 +1,161 @@
 """Which inputs a config names: files by path, glob, folder or URL, or one dataset. Nothing is opened here.
 
-What is inside an input: `parquet_input.py` and `dataset_input.py`.
+What is inside an input: `sources.py` and the files it names.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from tokbatch.errors import InputError
-from tokbatch.job.config import JobConfig, resolve
+from tokbatch.job.config import InputConfig, JobConfig, resolve
+from tokbatch.job.files import filesystem_of
 
-SUFFIXES = (".parquet", ".pq")
+Kind: TypeAlias = Literal["parquet", "arrow", "jsonl", "text", "documents", "dataset"]
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "text": (".txt", ".text", ".md"),
+}
+COMPRESSED = (".gz", ".zst", ".zstd")  # of text formats; the others compress within
+STATE = ".tokbatch"  # the folder that tells a job's output; see `storage.py`
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input: a Parquet file, or one split of a dataset.
+    """One input: a file, many text files that are a document each (`files`, below `path`), or one split of a dataset.
 
     `name` is how statistics and manifest call it: as the config does, so that it does not depend on where the
     corpus lies. `path` is absolute, or a URL.
     """
 
-    kind: Literal["parquet", "dataset"]
+    kind: Kind
     name: str
     path: str
     subset: str | None = None
     split: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class InputList:
-    """Inputs in order; `repeated` are the names of those that the config gives more than once."""
+    """Inputs in order; `repeated` are the names of those that the config gives more than once.
+
+    `passed_over` are the folders with the output of other jobs that lie below a folder or glob of the config.
+    """
 
     inputs: list[Input] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
 
 def list_inputs(config: JobConfig) -> InputList:
     """Resolve `input.files` or `input.dataset`.
 
     Entries keep the order of the config; within a glob or a folder files are sorted by path. A file that is named
-    twice is taken once. What lies in the output folder is no input. Raises `InputError` for what matches nothing.
+    twice is taken once. What lies in the output folder is no input, nor is another job's output below a folder or
+    glob. Raises `InputError` for what matches nothing.
     """
     if config.input.dataset is not None:
         return InputList([_dataset(config, config.input.dataset)])
-    return list_files(config.input.files, config.base, str(config.output_path))
+    return list_files(config.input.files, config.base, str(config.output_path), config.input)
 
 
-def list_files(patterns: Iterable[str], base: str, output: str | None = None) -> InputList:
+def list_files(
+    patterns: Iterable[str], base: str, output: str | None = None, options: InputConfig | None = None
+) -> InputList:
     """Resolve paths, globs, folders and URLs; relative ones start from `base`. See `list_inputs`."""
     found = InputList()
     seen: set[str] = set()
+    options = options or InputConfig()
     for pattern in patterns:
-        matches = [match for match in _expand(pattern, base) if not (output and match[1].startswith(output + os.sep))]
+        listed = _expand(pattern, base, _suffixes(options.format))
+        outputs = _outputs(pattern, base, [path for _, path in listed])
+        matches = [(name, path) for name, path in listed if not _is_below(path, {output or "", *outputs})]
+        found.passed_over += [folder for folder in outputs if folder != output and folder not in found.passed_over]
         if not matches:
-            raise InputError("no Parquet file there", where=pattern, hint=f"relative paths start from {base}")
+            hint = f"relative paths start from {base}"
+            if outputs:
+                hint = f"what lies there is a job's output: {', '.join(sorted(outputs)[:3])}"
+            raise InputError("no file of a known format there", where=pattern, hint=hint)
+        new = []
         for name, path in matches:
             if path in seen:
                 found.repeated.append(name)
             else:
                 seen.add(path)
-                found.inputs.append(Input("parquet", name, path))
+                new.append((name, path))
+        if options.document == "file":
+            found.inputs += _as_documents(pattern, new, base, options.format)
+        else:
+            found.inputs += [Input(kind_of(path, options.format), name, path) for name, path in new]
     return found
+
+
+def kind_of(path: str, asked: str = "auto") -> Kind:
+    """Tell the format of a file by its name; Parquet where the name does not tell, and then the file must be that."""
+    if asked != "auto":
+        kind: Kind = asked  # type: ignore[assignment]  # one of the config's own words
+        return kind
+    for kind, suffixes in KINDS.items():
+        if path.lower().endswith(_all_suffixes(kind, suffixes)):
+            return kind
+    return "parquet"
+
+
+def _all_suffixes(kind: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    if kind in ("parquet", "arrow"):
+        return suffixes
+    return suffixes + tuple(suffix + end for suffix in suffixes for end in COMPRESSED)
+
+
+def _suffixes(asked: str) -> tuple[str, ...] | None:
+    """Give the ends of the names that count in a folder; None: all files, where the config says what they are."""
+    if asked != "auto":
+        return None
+    return tuple(suffix for kind, suffixes in KINDS.items() for suffix in _all_suffixes(kind, suffixes))
+
+
+def _as_documents(pattern: str, new: list[tuple[str, str]], base: str, asked: str) -> list[Input]:
+    """Make one input of the text files of a pattern; files of other formats stay inputs of their own."""
+    texts = [path for name, path in new if kind_of(path, asked) == "text"]
+    others = [Input(kind_of(path, asked), name, path) for name, path in new if kind_of(path, asked) != "text"]
+    if not texts:
+        return others
+    folder = posixpath.commonpath(texts) if "://" not in texts[0] and len(texts) > 1 else posixpath.dirname(texts[0])
+    while not all(path.startswith(folder.rstrip("/") + "/") for path in texts):
+        folder = posixpath.dirname(folder)
+    names = tuple(path[len(folder.rstrip("/")) + 1 :] for path in texts)
+    return [Input("documents", pattern, folder, files=names), *others]
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(folder and path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _outputs(pattern: str, base: str, paths: Iterable[str]) -> set[str]:
+    """Find the folders of jobs' outputs in which files lie, below what the pattern itself names."""
+    if "://" in pattern:
+        file_system = filesystem_of(pattern)[0]
+        holds: Callable[[str], bool] = lambda folder: file_system.exists(f"{folder}/{STATE}")  # noqa: E731
+    else:
+        holds = lambda folder: os.path.isdir(os.path.join(folder, STATE))  # noqa: E731
+    root = pattern if "://" in pattern else resolve(pattern, base)
+    while glob.has_magic(root):
+        root = posixpath.dirname(root)
+    known: dict[str, bool] = {}
+    for path in paths:
+        folder = posixpath.dirname(path)
+        while len(folder) > len(root.rstrip("/")) and folder not in known:
+            known[folder] = holds(folder)
+            folder = posixpath.dirname(folder)
+    return {folder for folder, is_output in known.items() if is_output}
 
 
 def _dataset(config: JobConfig, dataset: str) -> Input:
@@ -75,14 +165,15 @@ def _dataset(config: JobConfig, dataset: str) -> Input:
     return Input("dataset", ":".join([dataset, *details]), path, config.input.subset, config.input.split)
 
 
-def _expand(pattern: str, base: str) -> list[tuple[str, str]]:
-    """Give (name, path) of each file that a pattern stands for."""
+def _expand(pattern: str, base: str, suffixes: tuple[str, ...] | None) -> list[tuple[str, str]]:
+    """Give (name, path) of each file that a pattern stands for; of a folder those with one of the suffixes."""
     if "://" in pattern:
-        return [(url, url) for url in _expand_url(pattern)]
+        return [(url, url) for url in _expand_url(pattern, suffixes)]
     absolute = resolve(pattern, base)
     if os.path.isdir(absolute):
         paths = _visible(glob.glob("**/*", root_dir=absolute, recursive=True))
-        matches = sorted(os.path.join(absolute, path) for path in paths if path.endswith(SUFFIXES))
+        matches = sorted(os.path.join(absolute, path) for path in paths if _fits(path, suffixes))
+        matches = [path for path in matches if os.path.isfile(path)]
     elif os.path.exists(absolute) or not glob.has_magic(pattern):
         if not os.path.exists(absolute):
             raise InputError("no such file", where=pattern, hint=f"looked for {absolute}")
@@ -97,11 +188,11 @@ def _expand(pattern: str, base: str) -> list[tuple[str, str]]:
     return [(path if keep_absolute else os.path.relpath(path, base), path) for path in matches]
 
 
-def _expand_url(pattern: str) -> list[str]:
+def _expand_url(pattern: str, suffixes: tuple[str, ...] | None) -> list[str]:
     try:
         file_system, path = filesystem_of(pattern)
         if file_system.isdir(path):
-            paths = [entry for entry in file_system.find(path) if entry.endswith(SUFFIXES)]
+            paths = [entry for entry in file_system.find(path) if _fits(entry, suffixes)]
             paths = [path + relative for relative in _visible(entry[len(path) :] for entry in paths)]
         elif glob.has_magic(path):
             paths = [entry for entry in file_system.glob(path) if file_system.isfile(entry)]
@@ -116,17 +207,6 @@ def _expand_url(pattern: str) -> list[str]:
         raise _refusal(pattern, error) from None
 
 
-def filesystem_of(url: str) -> tuple[Any, str]:
-    """Give the fsspec file system and the path in it. Raises `InputError` for a protocol that is not installed."""
-    import fsspec
-
-    try:
-        file_system, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:
-        raise InputError(f"cannot open this kind of URL: {error}", where=url) from None
-    return file_system, str(path)
-
-
 def _refusal(where: str, error: Exception) -> InputError:
     return InputError(f"cannot look there: {type(error).__name__}: {error}", where=where)
 
@@ -134,3 +214,7 @@ def _refusal(where: str, error: Exception) -> InputError:
 def _visible(paths: Iterable[str]) -> list[str]:
     """Leave out what starts with a dot or an underscore, as readers of Parquet folders do."""
     return [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
+
+
+def _fits(path: str, suffixes: tuple[str, ...] | None) -> bool:
+    return suffixes is None or path.lower().endswith(suffixes)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from tokbatch.batch.stats import Stats, to_table
 from tokbatch.errors import InputError
+from tokbatch.job.inputs import Input
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job
 from tokbatch.job.quarantine import quarantine_lists
@@ -188,6 +189,11 @@ def read_result(folder: Path, name: str) -> Any:
     return content
 
 
+def _described(source: Input) -> dict[str, Any]:
+    """Give an input as plain data; the list of its files only where it is made of several."""
+    return {key: value for key, value in dataclasses.asdict(source).items() if key != "files" or value}
+
+
 def _manifest(
     job: Job, records: Sequence[Mapping[str, Any]], skipped: Mapping[str, str], run: dict[str, Any]
 ) -> dict[str, Any]:
@@ -202,9 +208,7 @@ def _manifest(
         "engine": job.identity["engine"],
         "tokenizer": {**source, "sha256": job.identity["tokenizer_sha256"], "vocab_size": job.tokenizer.vocab_size},
         "config": job.config.to_table(),
-        "inputs": [
-            {**dataclasses.asdict(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs
-        ],
+        "inputs": [{**_described(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs],
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
         "parts": [part for record in records for part in record["parts"]],
         "quarantine": quarantine_lists(skipped, records),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tokbatch.errors import InputError
-from tokbatch.job.inputs import Input, filesystem_of
-from tokbatch.job.sources import Unit, bounded
+from tokbatch.job.files import open_file, unreadable
+from tokbatch.job.inputs import Input
+from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
 
 MAGIC = b"PAR1"
 READ_BUFFER = 1 << 20
@@ -24,31 +25,42 @@ HEADROOM = 4
 class ParquetSource:
     """A Parquet file, local or by URL. Its digest is that of its footer, which places and sizes every page."""
 
-    def __init__(self, source: Input):
+    def __init__(self, source: Input, options: ReadOptions):
         self.input = source
-        with self._open() as file:
+        self.options = options
+        with open_file(source.path, source.name) as file:
             footer, self.size = _read_footer(file, source.name)
             self.digest = hashlib.sha256(footer).hexdigest()
             try:
                 self.metadata = pq.read_metadata(pa.PythonFile(file, mode="r"))
                 self.schema = pq.ParquetFile(pa.PythonFile(file, mode="r"), metadata=self.metadata).schema_arrow
             except (pa.ArrowException, OSError, ValueError) as error:
-                raise _unreadable(error, source.name) from None
+                raise unreadable(error, source.name) from None
 
-    def units(self, text_column: str) -> list[Unit]:
+    def units(self) -> list[Unit]:
         """Give the row groups; a text's size is that of the column's pages, uncompressed."""
-        leaves = self._leaves(text_column)
+        leaves = self._leaves(self.options.text_column)
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         return [
-            Unit(group.num_rows, sum(group.column(leaf).total_uncompressed_size for leaf in leaves))
-            for group in map(self.metadata.row_group, range(self.metadata.num_row_groups))
+            Unit(group.num_rows, sum(group.column(leaf).total_uncompressed_size for leaf in leaves), (index,))
+            for index, group in enumerate(groups)
         ]
 
+    def is_still(self, size: int, digest: str) -> bool:
+        """See `Source`."""
+        return self.digest == digest
+
     def batches(
-        self, units: range, columns: Sequence[str] | None, batch_bytes: int, first_row: int
+        self,
+        units: Sequence[Unit],
+        columns: Sequence[str] | None,
+        batch_bytes: int,
+        first_row: int,
+        on_bad_row: OnBadRow = None,
     ) -> Iterator[pa.RecordBatch]:
         """See `Source.batches`. One page a column is decoded at a time, not a whole row group."""
         wanted = range(self.metadata.num_columns) if columns is None else [i for c in columns for i in self._leaves(c)]
-        with self._open() as file:
+        with open_file(self.input.path, self.input.name) as file:
             reader = pq.ParquetFile(
                 file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r"),
                 metadata=self.metadata,
@@ -56,7 +68,7 @@ class ParquetSource:
                 buffer_size=READ_BUFFER,
                 page_checksum_verification=True,
             )
-            for index in units:
+            for index in (unit.place[0] for unit in units):
                 group = self.metadata.row_group(index)
                 if group.num_rows == 0:
                     continue
@@ -68,7 +80,7 @@ class ParquetSource:
                         read += batch.num_rows
                         yield from bounded(batch, batch_bytes)
                 except (pa.ArrowException, OSError, ValueError) as error:
-                    raise _unreadable(error, f"{self.input.name}: row group {index}") from None
+                    raise unreadable(error, f"{self.input.name}: row group {index}") from None
                 if read != group.num_rows:
                     raise InputError(
                         f"{read} rows read, the footer says {group.num_rows}",
@@ -79,18 +91,6 @@ class ParquetSource:
         """Give the leaf columns of Parquet that belong to a column, or to a field of one."""
         paths = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)]
         return [i for i, path in enumerate(paths) if path == column or path.startswith(f"{column}.")]
-
-    def _open(self) -> Any:
-        path = self.input.path
-        try:
-            if "://" not in path:
-                return open(path, "rb")
-            file_system, inner = filesystem_of(path)
-            return file_system.open(inner, "rb")
-        except InputError:
-            raise
-        except Exception as error:
-            raise _unreadable(error, self.input.name) from None
 
 
 def _read_footer(file: IO[bytes], name: str) -> tuple[bytes, int]:
@@ -110,12 +110,4 @@ def _read_footer(file: IO[bytes], name: str) -> tuple[bytes, int]:
         file.seek(0)
         return footer, size
     except OSError as error:
-        raise _unreadable(error, name) from None
-
-
-def _unreadable(error: Exception, where: str) -> InputError:
-    text = str(error).strip().splitlines()
-    reason = (
-        error.strerror if isinstance(error, OSError) and error.strerror else text[0] if text else type(error).__name__
-    )
-    return InputError(f"cannot be read: {reason}", where=where)
+        raise unreadable(error, name) from None

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch._version import __version__
+from tokbatch.batch.affixes import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, located
@@ -28,7 +29,7 @@ from tokbatch.job.inputs import Input, list_inputs
 from tokbatch.job.plan import Shard, plan_shards, shard_size
 from tokbatch.job.schema import unify_schemas
 from tokbatch.job.sinks import Sink, build_sink
-from tokbatch.job.sources import Unit, open_source
+from tokbatch.job.sources import ReadOptions, Unit, open_source
 from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
 
@@ -56,9 +57,11 @@ class Job:
     tokenizer: Tokenizer
     transform: Transform
     sink: Sink
+    read_options: ReadOptions
     inputs: tuple[InputFacts, ...]
     skipped: tuple[tuple[str, str], ...]
     repeated: tuple[str, ...]
+    passed_over: tuple[str, ...]
     schema: pa.Schema
     shards: tuple[Shard, ...]
     identity: dict[str, Any]
@@ -86,9 +89,10 @@ def prepare_job(config: JobConfig) -> Job:
         tokenizer = load_tokenizer(config)
         transform = build_transform(config, tokenizer)
     sink = build_sink(config.output)
+    options = read_options(config)
     facts: list[InputFacts] = []
     skipped: list[tuple[str, str]] = []
-    for source, looked in _look_into(listed.inputs, config.input.text_column):
+    for source, looked in _look_into(listed.inputs, options):
         try:
             if isinstance(looked, InputError):
                 raise looked
@@ -116,9 +120,11 @@ def prepare_job(config: JobConfig) -> Job:
         tokenizer,
         transform,
         sink,
+        options,
         tuple(facts),
         tuple(skipped),
         tuple(listed.repeated),
+        tuple(listed.passed_over),
         schema,
         tuple(shards),
         identity,
@@ -179,6 +185,15 @@ def _dotted(problem: str) -> str:
     return problem
 
 
+def read_options(config: JobConfig) -> ReadOptions:
+    """Give the part of a config that a source needs."""
+    kept, tokenizer = config.input.keep_columns, config.tokenizer
+    tokens = (*tokenizer.prepend, *tokenizer.append, *tokenizer.template.values())
+    named = [token.column for token in tokens if isinstance(token, FromColumn)]
+    columns = kept if kept == "all" else tuple(dict.fromkeys([*kept, *named]))
+    return ReadOptions(config.input.text_column, columns, config.input.types)
+
+
 def transform_options(config: JobConfig) -> TransformOptions:
     """Give the part of a config that the transform of a batch needs."""
     return TransformOptions(
@@ -208,13 +223,13 @@ def worker_count(config: JobConfig, shards: int) -> int:
     return max(1, min(config.run.workers or cores, shards))
 
 
-def _look_into(inputs: Iterable[Input], text_column: str) -> list[tuple[Input, InputFacts | InputError]]:
+def _look_into(inputs: Iterable[Input], options: ReadOptions) -> list[tuple[Input, InputFacts | InputError]]:
     """Open every input; remote footers take a while each, so several at once."""
 
     def look(source: Input) -> tuple[Input, InputFacts | InputError]:
         try:
-            opened = open_source(source)
-            units = tuple(opened.units(text_column))
+            opened = open_source(source, options)
+            units = tuple(opened.units())
         except InputError as error:
             return source, error
         rows, text_bytes = sum(unit.rows for unit in units), sum(unit.text_bytes for unit in units)

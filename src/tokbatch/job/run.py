@@ -8,6 +8,7 @@ with the same bytes.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import socket
 import time
 from collections import deque
@@ -272,6 +273,7 @@ class _Run:
             folder=self.storage.folder,
             schema=job.schema,
             sink=job.sink,
+            read_options=job.read_options,
             max_part_bytes=config.output.max_part_bytes,
             batch_bytes=config.run.batch_bytes,
             fail_on_lossy=config.check.on_lossy == "fail",
@@ -290,8 +292,10 @@ class _Run:
         hunt = self.hunts.get(shard.index)
         return Task(
             shard,
-            facts.input,
+            dataclasses.replace(facts.input, files=()),  # the units name them
+            facts.size,
             facts.digest,
+            facts.units[shard.start : shard.stop],
             f"{shard.index:06d}-{number}",
             self.quarantine.rows_between(facts.input.name, *shard.file_rows),
             None if hunt is None or hunt.is_over else hunt.probe,
@@ -337,6 +341,8 @@ class _Run:
 def _say_what(job: Job, progress: Progress) -> None:
     for name in dict.fromkeys(job.repeated):
         progress.note(f"note: {name} is named twice and taken once")
+    for folder in job.passed_over:
+        progress.note(f"note: {folder} is the output of a job and no input")
     for name, reason in job.skipped:
         progress.note(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
     rows = sum(facts.rows for facts in job.inputs)

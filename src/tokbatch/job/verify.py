@@ -24,10 +24,10 @@ from tokbatch.errors import InputError, TokbatchError
 from tokbatch.job.config import JobConfig, read_config
 from tokbatch.job.inputs import Input
 from tokbatch.job.manifest import files_of, read_manifest, read_stats
-from tokbatch.job.prepare import load_tokenizer, transform_options
+from tokbatch.job.prepare import load_tokenizer, read_options, transform_options
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
-from tokbatch.job.sources import open_dataset_once, open_source_again
+from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
 BATCH_BYTES = 8 << 20
@@ -61,6 +61,7 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     tokens = dict(rows)
     transform = _transform(config, manifest, found) if sample_rate > 0 else None
     sink = build_sink(config.output)
+    again = None if transform is None else _Again(transform, sink, read_options(config))
     inputs = {entry["name"]: entry for entry in manifest["inputs"]}
     for (name, _), group in itertools.groupby(manifest["parts"], lambda part: (part["input"], part["units"])):
         parts, whole = list(group), True
@@ -71,8 +72,8 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
                 found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[name]} expected")
             rows[name] = part["first_row"] + part["rows"]
             tokens[name] += part["tokens"]
-        if whole and transform is not None:
-            _check_rows(folder, parts, inputs[name], transform, sink, sample_rate, found)
+        if whole and again is not None:
+            _check_rows(folder, parts, inputs[name], again, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
     known = {file["path"] for part in manifest["parts"] for file in files_of(part)}
     found.problems += [
@@ -81,6 +82,24 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
         if path.is_file() and str(path.relative_to(folder)) not in known
     ]
     return found
+
+
+@dataclass
+class _Again:
+    """What makes rows anew. The input that was opened last stays open: its parts follow each other."""
+
+    transform: Transform
+    sink: Sink
+    options: ReadOptions
+    opened: tuple[str, Source] | None = None
+
+    def open(self, entry: Mapping[str, Any]) -> Source:
+        """Open an input by its entry in the manifest."""
+        if self.opened is None or self.opened[0] != entry["name"]:
+            values = {field.name: entry[field.name] for field in dataclasses.fields(Input) if field.name in entry}
+            source = Input(**{**values, "files": tuple(values.get("files", ()))})
+            self.opened = (entry["name"], open_source_again(source, self.options))
+        return self.opened[1]
 
 
 def _transform(config: JobConfig, manifest: Mapping[str, Any], found: Verification) -> Transform | None:
@@ -140,25 +159,28 @@ def _check_rows(
     folder: Path,
     parts: Sequence[Mapping[str, Any]],
     entry: Mapping[str, Any],
-    transform: Transform,
-    sink: Sink,
+    again: _Again,
     sample_rate: float,
     found: Verification,
 ) -> None:
     """Make a sample of the rows of a shard's parts anew from their input (`entry` of the manifest) and compare."""
-    source = Input(**{field.name: entry[field.name] for field in dataclasses.fields(Input)})
+    transform, bad = again.transform, dict[int, str]()
+    on_bad_row = bad.__setitem__ if transform.options.on_bad_row == "null" else None
     try:
-        opened = open_source_again(source)
+        opened = again.open(entry)
         if opened.digest != entry["sha256"]:
-            found.problems.append(f"{source.name}: the input has changed since the job read it")
+            found.problems.append(f"{entry['name']}: the input has changed since the job read it")
             return
-        reader = _Rows(batch for part in parts for batch in sink.read_part(_paths(folder, part)))
-        row, units = parts[0]["first_row"], range(*parts[0]["units"])
-        for batch in opened.batches(units, transform.input_columns(opened.schema), BATCH_BYTES, row):
+        units = opened.units()[slice(*parts[0]["units"])]
+        reader = _Rows(batch for part in parts for batch in again.sink.read_part(_paths(folder, part)))
+        row = parts[0]["first_row"]
+        columns = transform.input_columns(opened.schema)
+        for batch in opened.batches(units, columns, BATCH_BYTES, row, on_bad_row):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
             written = _chosen(reader.take(batch.num_rows), chosen)
-            made, _ = transform.transform(_chosen_batch(batch, chosen), row)
+            given_up = {row + i: bad[n] for i, n in enumerate(numbers.filter(chosen).to_pylist()) if n in bad}
+            made, _ = transform.transform(_chosen_batch(batch, chosen), row, given_up=given_up)
             made = fit(made, written.schema)
             if not pa.Table.from_batches([made]).equals(written):
                 numbers = numbers.filter(chosen)
@@ -167,7 +189,7 @@ def _check_rows(
             found.sampled_rows += made.num_rows
             row += batch.num_rows
     except TokbatchError as error:
-        found.problems.append(f"{source.name}: {error.where}: {error.message}")
+        found.problems.append(f"{entry['name']}: {error.where}: {error.message}")
 
 
 def _chosen(rows: pa.Table, chosen: pa.BooleanArray) -> pa.Table:

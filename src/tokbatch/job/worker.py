@@ -33,7 +33,7 @@ from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink
-from tokbatch.job.sources import open_source_again
+from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again
 from tokbatch.job.storage import FileSystem, Storage, output_error
 
 FAILURES_KEPT = 1000
@@ -48,6 +48,7 @@ class WorkerSetup:
     folder: Path
     schema: pa.Schema
     sink: Sink
+    read_options: ReadOptions
     batch_bytes: int
     max_part_bytes: int
     fail_on_lossy: bool
@@ -65,7 +66,9 @@ class Task:
 
     shard: Shard
     input: Input
+    input_size: int
     input_digest: str
+    units: tuple[Unit, ...]
     partial: str
     given_up: Mapping[int, str] = field(default_factory=dict)
     rows: tuple[int, int] | None = None
@@ -126,16 +129,18 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     start = time.monotonic()
     shard, name = task.shard, task.input.name
     first, stop = task.rows or (shard.first_row, shard.first_row + shard.rows)
-    source = open_source_again(task.input)
-    if source.digest != task.input_digest:
-        raise InputError("the file has changed since the job was planned", where=name)
+    source = open_source_again(task.input, setup.read_options)
+    if not source.is_still(task.input_size, task.input_digest):
+        raise changed(name)
     columns = setup.transform.input_columns(source.schema)
     stats, row, failures = Stats(), first, _Failures()
     partial, limit = task.partial, setup.max_part_bytes
     with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
-        batches = source.batches(range(shard.start, shard.stop), columns, setup.batch_bytes, shard.first_row)
+        given_up = dict(task.given_up)
+        on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
+        batches = source.batches(task.units, columns, setup.batch_bytes, shard.first_row, on_bad_row)
         for batch in rows_between(batches, shard.first_row, first, stop):
-            output, counted = setup.transform.transform(batch, row, given_up=task.given_up, on_failure=failures.add)
+            output, counted = setup.transform.transform(batch, row, given_up=given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
             writer.write(fit(output, setup.schema))
