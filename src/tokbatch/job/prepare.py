@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch._version import __version__
-from tokbatch.batch.affixes import FromColumn
+from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, located
