@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from tokbatch.engine import native
+from tokbatch.engine import native, table_cache
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # So that tests can say `from oracles import oracle` and `import strategies` in pytest's importlib mode too.
@@ -18,6 +19,14 @@ sys.path.insert(0, str(TESTS))
 # The engines that are installed. Every test of what an engine does takes the `engine` fixture and runs once for each;
 # `test_engine_fixture.py` sees to it that the native one is not missing where it could be there.
 ENGINES = ["reference"] if native.why_unavailable() else ["reference", "native"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_but_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep tables in a folder of the tests, also those of the processes that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(table_cache.SETTING, str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(params=ENGINES, scope="session")

@@ -11,6 +11,7 @@ use crate::patterns::transducer::Transducer;
 use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
 use crate::patterns::build_transducer;
 use crate::spec::{Behavior, Pattern, PreTokenizer};
+use crate::stored_struct;
 use crate::unicode;
 
 /// One stage.
@@ -20,12 +21,14 @@ pub struct Stage {
     /// For each class of first characters, whether the piece is dropped.
     dropped: Option<Vec<bool>>,
 }
+stored_struct!(Stage { machine, dropped });
 
 /// All stages, in order.
 #[derive(Default)]
 pub struct Cutter {
     stages: Vec<Stage>,
 }
+stored_struct!(Cutter { stages });
 
 /// What one thread needs to cut, and where the pieces of its last text begin.
 #[derive(Default)]

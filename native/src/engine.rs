@@ -15,8 +15,10 @@ use crate::roads::Roads;
 use crate::pipeline::{Finish, Shown};
 use crate::receipts::Receipts;
 use crate::round_trip::{DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
-use crate::spec::{self, Padding, Truncation};
+use crate::spec::{self, Padding, TokenizerSpec, Truncation};
 use crate::stations::Stations;
+use crate::table_file::{TableFile, TableWriter};
+use crate::tables::{TableReader, Tables};
 use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
 use crate::trace::{self, Stage};
@@ -43,24 +45,42 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Build from a message of `engine/wire.py`. What this engine does not do is an error with the code
+    /// Build from the messages of `engine/wire.py`. What this engine does not do is an error with the code
     /// "native-unsupported".
-    pub fn build(message: &[u8]) -> Result<Engine> {
-        let spec = spec::read(message)?;
+    pub fn build(components: &[u8], options: &[u8], entries: &[u8]) -> Result<Engine> {
+        Engine::of_spec(&spec::read(components, options, Some(entries))?, &mut Tables::Built)
+    }
+
+    /// Do the same, and write the tables for `open`.
+    pub fn build_and_write(components: &[u8], options: &[u8], entries: &[u8]) -> Result<(Engine, TableWriter)> {
+        let mut tables = TableWriter::default();
+        let engine = Engine::of_spec(&spec::read(components, options, Some(entries))?, &mut Tables::Written(&mut tables))?;
+        Ok((engine, tables))
+    }
+
+    /// Build from the tables of an earlier build instead of entries. The components are what they were then, the options
+    /// need not be. A file that does not fit is an error with the code "tables-damaged".
+    pub fn open(components: &[u8], options: &[u8], file: &Arc<TableFile>) -> Result<Engine> {
+        let mut tables = TableReader::new(file);
+        let engine = Engine::of_spec(&spec::read(components, options, None)?, &mut Tables::Taken(&mut tables))?;
+        tables.end().map(|()| engine)
+    }
+
+    fn of_spec(spec: &TokenizerSpec, tables: &mut Tables) -> Result<Engine> {
         let processor = Arc::new(PostProcessor::build(spec.post_processor.as_ref()));
-        let stations = Arc::new(Stations::build(&spec)?);
+        let stations = Arc::new(Stations::build(spec)?);
         let added = Arc::new(AddedStrings::build(&spec.added_tokens, &stations.added.forms));
-        let ending = |add_special_tokens| Ending::new(&processor, spec.truncation.as_ref(), add_special_tokens);
+        let ending = |add_special_tokens| Ending::new(&processor, spec.options.truncation.as_ref(), add_special_tokens);
         Ok(Engine {
             endings: [false, true].map(ending),
             processor: Arc::clone(&processor),
-            truncation: spec.truncation.clone(),
-            padding: spec.padding.clone(),
+            truncation: spec.options.truncation.clone(),
+            padding: spec.options.padding.clone(),
             added,
             decoder: spec.decoder.clone(),
             columns: Default::default(),
             receipts: Receipts::default(),
-            roads: Roads::build(&spec, stations)?,
+            roads: Roads::build(spec, stations, tables)?,
             buffers: Mutex::default(),
         })
     }

@@ -5,12 +5,14 @@
 
 use std::os::raw::c_int;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::columns::{IdColumn, TextColumn};
@@ -18,6 +20,7 @@ use crate::encoding::Encoding;
 use crate::engine::Engine;
 use crate::error::{Class, Error, Result};
 use crate::round_trip::{GivenIds, Side};
+use crate::table_file::{Key, TableFile, SOURCES};
 
 type Described = (&'static str, &'static str, String, String, String, Option<usize>);
 
@@ -246,6 +249,55 @@ fn side_name(side: Side) -> &'static str {
     }
 }
 
+/// A file of tables, open and checked, for engine/native.py.
+#[pyclass(frozen, name = "Tables", module = "tokbatch._native")]
+struct PyTables(Arc<TableFile>);
+
+#[pymethods]
+impl PyTables {
+    /// Open a file that was made for a key of 32 bytes.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, key: Key) -> PyResult<PyTables> {
+        guarded(py, || TableFile::open(&path, &key)).map(PyTables)
+    }
+
+    /// Give a document as a buffer.
+    fn document(&self, number: usize) -> Document {
+        Document { file: Arc::clone(&self.0), number }
+    }
+
+    /// Build an engine from the tables.
+    fn engine(&self, py: Python<'_>, components: &[u8], options: &[u8]) -> PyResult<PyEngine> {
+        guarded(py, || Engine::open(components, options, &self.0)).map(|engine| PyEngine(Arc::new(engine)))
+    }
+}
+
+/// A document in a file of tables.
+#[pyclass(frozen, module = "tokbatch._native")]
+struct Document {
+    file: Arc<TableFile>,
+    number: usize,
+}
+
+#[pymethods]
+impl Document {
+    /// Give the memory, read-only.
+    ///
+    /// SAFETY: called by the interpreter with a view to fill.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let document = slf.get();
+        let bytes = document.file.document(document.number).unwrap_or_default();
+        let (address, length) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: the document is frozen and holds the file, and the view keeps it alive.
+        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address.cast_mut().cast(), length as isize, 1, flags);
+        if outcome == 0 {
+            Ok(())
+        } else {
+            Err(PyErr::fetch(slf.py()))
+        }
+    }
+}
+
 /// The engine, for engine/native.py.
 #[pyclass(frozen, name = "Engine", module = "tokbatch._native")]
 struct PyEngine(Arc<Engine>);
@@ -253,8 +305,26 @@ struct PyEngine(Arc<Engine>);
 #[pymethods]
 impl PyEngine {
     #[new]
-    fn new(py: Python<'_>, message: &[u8]) -> PyResult<PyEngine> {
-        guarded(py, || Engine::build(message)).map(|engine| PyEngine(Arc::new(engine)))
+    fn new(py: Python<'_>, components: &[u8], options: &[u8], entries: &[u8]) -> PyResult<PyEngine> {
+        guarded(py, || Engine::build(components, options, entries)).map(|engine| PyEngine(Arc::new(engine)))
+    }
+
+    /// Build, and give also the file of tables as bytes: for a key of 32 bytes, with documents of the caller's.
+    #[staticmethod]
+    fn with_tables(
+        py: Python<'_>,
+        components: &[u8],
+        options: &[u8],
+        entries: &[u8],
+        key: Key,
+        documents: Vec<PyBackedBytes>,
+    ) -> PyResult<(PyEngine, Block)> {
+        let documents: Vec<&[u8]> = documents.iter().map(|document| &document[..]).collect();
+        let (engine, file) = guarded(py, || {
+            let (engine, tables) = Engine::build_and_write(components, options, entries)?;
+            Ok((engine, tables.finish(&key, &documents)))
+        })?;
+        Ok((PyEngine(Arc::new(engine)), Block::Bytes(file)))
     }
 
     /// Give the ids of a column of texts.
@@ -372,8 +442,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<NativeError>())?;
     module.add("WIRE_VERSION", crate::spec::WIRE_VERSION)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("SOURCES", SOURCES)?;
     module.add("IS_OPTIMIZED", !cfg!(debug_assertions))?;
     module.add_class::<PyEngine>()?;
+    module.add_class::<PyTables>()?;
+    module.add_class::<Document>()?;
     module.add_class::<Ids>()?;
     module.add_class::<Block>()?;
     module.add_class::<Memory>()

@@ -20,6 +20,7 @@ use crate::rest::{Deferring, Rest};
 use crate::spaces::{Before, Seams, SpaceCutter};
 use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
 use crate::stations::Stations;
+use crate::tables::Tables;
 use crate::witness::{Watched, Witness};
 
 /// The roads of a spec.
@@ -38,33 +39,39 @@ pub struct Roads {
 
 impl Roads {
     /// Build the roads of a spec, behind its stations.
-    pub fn build(spec: &TokenizerSpec, stations: Arc<Stations>) -> Result<Roads> {
+    pub fn build(spec: &TokenizerSpec, stations: Arc<Stations>, tables: &mut Tables) -> Result<Roads> {
         let mut parts = vec![];
         if let Some(part) = &spec.pre_tokenizer {
             flat_pre_tokenizers(part, "$.pre_tokenizer".to_owned(), &mut parts);
         }
         if let Model::BPE(model) = &spec.model {
-            if let Some((model, cutting)) = spaces_road(spec, model, &parts)? {
+            if let Some((model, cutting)) = spaces_road(spec, model, &parts, tables)? {
                 let way = Way { cutting, normalizes: false, rest: None };
                 return Ok(Roads::put_together(stations, model, Input::Text, Some(way)));
             }
         }
-        let (input, way) = match plan(&stations, &parts)? {
+        let (input, way) = match plan(&stations, &parts, tables)? {
             Some((input, way)) => (input, Some(way)),
             None => (Input::Text, None),
         };
         Ok(match &spec.model {
-            Model::BPE(model) => Roads::put_together(stations, Bpe::build(model, input)?, input, way),
+            Model::BPE(model) => {
+                let model = tables.make(|| Bpe::build(model, input))?;
+                Roads::put_together(stations, model, input, way)
+            }
             Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
                 let most = *max_input_chars_per_word;
-                let model = WordPiece::build(&vocab.0, unk_token, continuing_subword_prefix, most, input);
+                let build = || WordPiece::build(&vocab.0, unk_token, continuing_subword_prefix, most, input);
+                let model = tables.make(|| Ok(build()))?;
                 Roads::put_together(stations, model, input, way)
             }
             Model::WordLevel { vocab, unk_token } => {
-                Roads::put_together(stations, WordLevel::build(&vocab.0, unk_token, input), input, way)
+                let model = tables.make(|| Ok(WordLevel::build(&vocab.0, unk_token, input)))?;
+                Roads::put_together(stations, model, input, way)
             }
             Model::Unigram { vocab, unk_id, byte_fallback } => {
-                Roads::put_together(stations, Unigram::build(vocab, *unk_id, *byte_fallback, input), input, way)
+                let model = tables.make(|| Ok(Unigram::build(vocab, *unk_id, *byte_fallback, input)))?;
+                Roads::put_together(stations, model, input, way)
             }
         })
     }
@@ -148,7 +155,11 @@ fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec
 }
 
 /// How a column's texts are cut, and in which form the model gets pretokens; None: only the general road is right.
-fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)]) -> Result<Option<(Input, Way)>> {
+fn plan(
+    stations: &Stations,
+    parts: &[(String, &PreTokenizer)],
+    tables: &mut Tables,
+) -> Result<Option<(Input, Way)>> {
     if stations.need_places() {
         return Ok(None);
     }
@@ -160,7 +171,7 @@ fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)]) -> Result<Option
         }
     }
     if let Some((first, others)) = parts.split_first() {
-        if let Some((cutter, dropped)) = Cutter::absorbing(first.1) {
+        if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
             let rest = Rest::new(Some(&dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
             return Ok(Some((Input::Text, way(Cutting::Patterns { cutter, prefix_space: false }, Some(rest)))));
         }
@@ -177,11 +188,7 @@ fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)]) -> Result<Option
         prefix_space = *add_prefix_space;
         cutting.extend(pattern.as_ref().map(|_| (place.clone(), *part)));
     }
-    let cutter = match Cutter::build(&cutting) {
-        Ok(cutter) => cutter,
-        Err(error) if error.code == "native-unsupported" => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(cutter) = tables.make(|| if_supported(Cutter::build(&cutting)))? else { return Ok(None) };
     let patterns = Cutting::Patterns { cutter, prefix_space };
     Ok(Some(match byte_level {
         None => (Input::Text, way(patterns, None)),
@@ -199,6 +206,7 @@ fn spaces_road(
     spec: &TokenizerSpec,
     model: &spec::Bpe,
     parts: &[(String, &PreTokenizer)],
+    tables: &mut Tables,
 ) -> Result<Option<(Bpe, Cutting)>> {
     let mut normalizers = vec![];
     flat_normalizers(spec.normalizer.as_ref(), &mut normalizers);
@@ -234,9 +242,18 @@ fn spaces_road(
     if in_second_pass && !normalizers.is_empty() {
         return Ok(None);
     }
-    let bpe = Bpe::build(model, Input::Spaces(mark))?;
-    match Seams::build(&bpe, &model.merges, mark) {
-        Ok(seams) => Ok(Some((bpe, Cutting::Spaces(SpaceCutter::new(seams, mark, before))))),
+    let built = tables.make(|| {
+        let bpe = Bpe::build(model, Input::Spaces(mark))?;
+        let seams = if_supported(Seams::build(&bpe, &model.merges, mark))?;
+        Ok(seams.map(|seams| (bpe, seams)))
+    })?;
+    Ok(built.map(|(bpe, seams)| (bpe, Cutting::Spaces(SpaceCutter::new(seams, mark, before)))))
+}
+
+/// None: the general road has to do.
+fn if_supported<T>(built: Result<T>) -> Result<Option<T>> {
+    match built {
+        Ok(built) => Ok(Some(built)),
         Err(error) if error.code == "native-unsupported" => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,7 +1,9 @@
 //! The spec of a tokenizer as `engine/wire.py` sends it: one type a class of `spec/*.py`, fields named as there.
 //!
-//! Python has read and checked the file. Here nothing is interpreted, and what does not fit is an error. Strings
-//! borrow from the message.
+//! Python has read and checked the file. Here nothing is interpreted, and what does not fit is an error. The model's long
+//! tables come in a message of their own (entries), which is not there where an engine comes from a file of tables; so do
+//! the options, on which no table depends.
+//! Strings borrow from the messages.
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -11,7 +13,7 @@ use crate::error::{Class, Error, Result};
 use crate::patterns::tree::{CodePointSet, Tree};
 
 /// What both sides must agree on; raised with every change of the message.
-pub const WIRE_VERSION: u32 = 3;
+pub const WIRE_VERSION: u32 = 4;
 
 /// `TokenizerSpec`, with the facts that only one place may decide.
 #[derive(Debug, Deserialize)]
@@ -32,6 +34,15 @@ pub struct TokenizerSpec<'a> {
     pub post_processor: Option<PostProcessor>,
     /// The decoder.
     pub decoder: Option<Decoder>,
+    /// What does not come with the file, or can be changed.
+    #[serde(skip)]
+    pub options: Options,
+}
+
+/// The part of a spec that another engine may have otherwise, while all tables stay what they are.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
     /// Truncation.
     pub truncation: Option<Truncation>,
     /// Padding.
@@ -74,16 +85,19 @@ pub enum Model<'a> {
     #[serde(borrow)]
     BPE(Bpe<'a>),
     WordPiece {
+        #[serde(skip)]
         vocab: Vocab<'a>,
         unk_token: &'a str,
         continuing_subword_prefix: &'a str,
         max_input_chars_per_word: u64,
     },
     WordLevel {
+        #[serde(skip)]
         vocab: Vocab<'a>,
         unk_token: &'a str,
     },
     Unigram {
+        #[serde(skip)]
         vocab: Vec<(&'a str, f64)>,
         unk_id: Option<u64>,
         byte_fallback: bool,
@@ -95,8 +109,9 @@ pub enum Model<'a> {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Bpe<'a> {
-    #[serde(borrow)]
+    #[serde(skip)]
     pub vocab: Vocab<'a>,
+    #[serde(skip)]
     pub merges: Vec<(&'a str, &'a str)>,
     pub dropout: Option<f64>,
     pub unk_token: Option<&'a str>,
@@ -329,13 +344,25 @@ pub struct Padding {
     pub pad_token: String,
 }
 
-/// Read a message of `engine/wire.py`.
-pub fn read(message: &[u8]) -> Result<TokenizerSpec<'_>> {
-    let spec: TokenizerSpec = rmp_serde::from_slice(message)
-        .map_err(|error| Error::new(Class::Other, format!("the spec did not cross to the native engine: {error}")))?;
+/// Read the messages of `engine/wire.py`: components, options, and where there are any the entries of the model.
+pub fn read<'a>(components: &'a [u8], options: &[u8], entries: Option<&'a [u8]>) -> Result<TokenizerSpec<'a>> {
+    let mut spec: TokenizerSpec = from_slice(components)?;
+    spec.options = from_slice(options)?;
     if spec.wire_version != WIRE_VERSION {
         let message = format!("the extension module speaks version {WIRE_VERSION} of the spec, not {}", spec.wire_version);
         return Err(Error::new(Class::Other, message).hinted("install tokbatch anew"));
     }
+    if let Some(entries) = entries {
+        match &mut spec.model {
+            Model::BPE(model) => (model.vocab, model.merges) = from_slice(entries)?,
+            Model::WordPiece { vocab, .. } | Model::WordLevel { vocab, .. } => (*vocab,) = from_slice(entries)?,
+            Model::Unigram { vocab, .. } => (*vocab,) = from_slice(entries)?,
+        }
+    }
     Ok(spec)
+}
+
+fn from_slice<'a, T: Deserialize<'a>>(message: &'a [u8]) -> Result<T> {
+    rmp_serde::from_slice(message)
+        .map_err(|error| Error::new(Class::Other, format!("the spec did not cross to the native engine: {error}")))
 }

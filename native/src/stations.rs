@@ -27,7 +27,7 @@ impl Stations {
     /// Build the stations of a spec.
     pub fn build(spec: &TokenizerSpec) -> Result<Stations> {
         let normalizer = spec.normalizer.as_ref().map(|part| Normalizer::build(part, "$.normalizer")).transpose()?;
-        let added = AddedVocabulary::new(&spec.added_tokens, spec.encode_special_tokens, |text| {
+        let added = AddedVocabulary::new(&spec.added_tokens, spec.options.encode_special_tokens, |text| {
             normalized(normalizer.as_ref(), text)
         })?;
         Ok(Stations { added, normalizer, pre_tokenizer: spec.pre_tokenizer.as_ref().map(PreTokenizer::build) })

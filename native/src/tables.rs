@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::error::Result;
+use crate::patterns::tree::CodePointSet;
 use crate::table_file::{damaged, TableFile, TableWriter};
 
 /// An array that does not change.
@@ -108,9 +109,9 @@ impl TableReader {
         table[..].try_into().map_err(|_| damaged("a table is of another length"))
     }
 
-    /// Whether all tables were taken.
-    pub fn is_at_end(&self) -> bool {
-        self.file.section(self.next).is_none()
+    /// Make sure that all tables were taken.
+    pub fn end(&self) -> Result<()> {
+        self.file.section(self.next).map_or(Ok(()), |_| Err(damaged("it has more tables")))
     }
 }
 
@@ -240,6 +241,16 @@ impl<T: Stored> Stored for Box<T> {
     }
 }
 
+impl Stored for CodePointSet {
+    fn put(&self, tables: &mut TableWriter) {
+        tables.table(&self.0);
+    }
+
+    fn take(tables: &mut TableReader) -> Result<CodePointSet> {
+        Ok(CodePointSet(tables.table()?.to_vec()))
+    }
+}
+
 impl<A: Stored, B: Stored> Stored for (A, B) {
     fn put(&self, tables: &mut TableWriter) {
         self.0.put(tables);
@@ -288,9 +299,10 @@ mod tests {
         given.put(&mut writer);
         let file = TableFile::of_bytes(writer.finish(&[7; 32], &[]), &[7; 32]).expect("as it was written");
         let mut reader = TableReader::new(&file);
+        assert!(reader.end().is_err());
         let taken = Some3::take(&mut reader).expect("the same");
         assert_eq!(format!("{given:?}"), format!("{taken:?}"));
-        assert!(reader.is_at_end());
+        assert!(reader.end().is_ok());
         assert!(u8::take(&mut reader).is_err());
         drop(file);
         drop(reader);

@@ -33,8 +33,8 @@ from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
 from tokbatch.hub import tokenizer_file
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
-from tokbatch.spec.digest import digest
-from tokbatch.spec.read import load_spec, read_spec
+from tokbatch.spec.lazy import LazySpec, Source, content_name
+from tokbatch.spec.read import as_bytes, load_text, read_spec
 
 Texts: TypeAlias = Sequence[str | None] | pa.Array | pa.ChunkedArray
 IdLists: TypeAlias = Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray
@@ -47,12 +47,12 @@ class Tokenizer:
     Build it with `from_file`, `from_json` or `from_pretrained`.
     """
 
-    def __init__(self, spec: TokenizerSpec, engine: str = "auto"):
-        self.spec = spec
+    def __init__(self, spec: TokenizerSpec | LazySpec, engine: str = "auto"):
+        self._lazy_spec = LazySpec.of(spec)
         self.engine: Engine
         self.why_reference: str | None
         """Why "auto" did not take the native engine; None where it did, or where an engine was asked for by name."""
-        self.engine, self.why_reference = choose_engine(spec, engine)
+        self.engine, self.why_reference = choose_engine(self._lazy_spec, engine)
         self._asked_engine = engine
 
     # -- where tokenizers come from -----------------------------------------------------------------------------------
@@ -68,12 +68,14 @@ class Tokenizer:
         ordinary text. Raises `SpecError` for a broken file, and `UnsupportedError` for what is not reproduced exactly,
         with the JSON path.
         """
-        return cls(load_spec(path, _flag(encode_special_tokens, "encode_special_tokens")), engine)
+        encode_special_tokens = _flag(encode_special_tokens, "encode_special_tokens")
+        return cls(_read_when_asked(load_text(path), encode_special_tokens), engine)
 
     @classmethod
     def from_json(cls, data: str | bytes, engine: str = "auto", encode_special_tokens: bool = False) -> Tokenizer:
         """Load from the text of a tokenizer.json. See `from_file`."""
-        return cls(read_spec(data, _flag(encode_special_tokens, "encode_special_tokens")), engine)
+        encode_special_tokens = _flag(encode_special_tokens, "encode_special_tokens")
+        return cls(_read_when_asked(as_bytes(data), encode_special_tokens), engine)
 
     @classmethod
     def from_pretrained(
@@ -125,16 +127,15 @@ class Tokenizer:
         """
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
         _check_options({key: value for key, value in changes.items() if value is not _KEEP})
-        changes = {
-            key: value for key, value in changes.items() if value is not _KEEP and value != getattr(self.spec, key)
-        }
+        has = self._lazy_spec.outline
+        changes = {key: value for key, value in changes.items() if value is not _KEEP and value != getattr(has, key)}
         if not changes and engine in (None, self._asked_engine):
             return self
         if not changes and engine == self.engine_name:
             kept = object.__new__(Tokenizer)
             kept.__dict__.update(self.__dict__, _asked_engine=engine)
             return kept
-        return Tokenizer(msgspec.structs.replace(self.spec, **changes), engine or self._asked_engine)
+        return Tokenizer(self._lazy_spec.replace(**changes), engine or self._asked_engine)
 
     # -- what it is ---------------------------------------------------------------------------------------------------
 
@@ -148,10 +149,15 @@ class Tokenizer:
         """Number of distinct tokens, added ones included. Ids can be larger than this."""
         return self.engine.vocab_size
 
-    @cached_property
+    @property
+    def spec(self) -> TokenizerSpec:
+        """The file as a value. A tokenizer whose tables were in the cache reads it now: that takes a moment."""
+        return self._lazy_spec.spec
+
+    @property
     def digest(self) -> str:
         """SHA-256 of all that decides about ids, tokens and decoded text, in hexadecimal."""
-        return digest(self.spec)
+        return self._lazy_spec.digest
 
     def token_to_id(self, token: str) -> int | None:
         """Give the id of a token; None where there is none."""
@@ -179,15 +185,17 @@ class Tokenizer:
         return self.vocab_size if with_added_tokens else len(self.spec.model.vocab)
 
     def __repr__(self) -> str:
-        model = type(self.spec.model).__name__
+        model = type(self._lazy_spec.outline.model).__name__
         return f"<Tokenizer {model}, {self.vocab_size:,} tokens, {self.engine_name} engine>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self._pickled_spec, self._asked_engine)
+        return _unpickle, (*self._pickled_spec, self._asked_engine)
 
     @cached_property
-    def _pickled_spec(self) -> bytes:
-        return zlib.compress(msgspec.msgpack.encode(self.spec, order="sorted"), 1)
+    def _pickled_spec(self) -> tuple[bytes, bytes, str, bytes]:
+        source = self._lazy_spec.source
+        packed = zlib.compress(source.packed_outline(), 1), zlib.compress(source.packed_entries(), 1)
+        return *packed, source.content, msgspec.msgpack.encode(self._lazy_spec.changes)
 
     # -- encode -------------------------------------------------------------------------------------------------------
 
@@ -261,11 +269,23 @@ class Tokenizer:
         return verification_array(self.engine.verify_batch(column.texts, given.ids, add_special_tokens), column.nulls)
 
 
-def _unpickle(pickled_spec: bytes, engine: str) -> Tokenizer:
-    spec = msgspec.msgpack.decode(zlib.decompress(pickled_spec), type=TokenizerSpec)
-    tokenizer = Tokenizer(spec, engine)
-    tokenizer.__dict__["_pickled_spec"] = pickled_spec
-    return tokenizer
+class _Changes(msgspec.Struct, omit_defaults=True):
+    """The options that are not the file's."""
+
+    truncation: Truncation | msgspec.UnsetType | None = msgspec.UNSET
+    padding: Padding | msgspec.UnsetType | None = msgspec.UNSET
+    encode_special_tokens: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+def _unpickle(outline: bytes, entries: bytes, content: str, changes: bytes, engine: str) -> Tokenizer:
+    source = Source.packed(zlib.decompress(outline), lambda: zlib.decompress(entries), content)
+    changed = msgspec.structs.asdict(msgspec.msgpack.decode(changes, type=_Changes))
+    return Tokenizer(LazySpec(source, {k: v for k, v in changed.items() if v is not msgspec.UNSET}), engine)
+
+
+def _read_when_asked(text: bytes, encode_special_tokens: bool) -> LazySpec:
+    spec = LazySpec(Source(lambda: read_spec(text), content_name(text)))
+    return spec.replace(encode_special_tokens=True) if encode_special_tokens else spec
 
 
 def _flag(value: Any, name: str = "add_special_tokens") -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import VERDICTS, Absorbed, Verification
 from tokbatch.errors import EncodeError
-from tokbatch.spec import TokenizerSpec
+from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.models import WordLevel
 
 VOCAB = {"<unk>": 0, "<s>": 1, "</s>": 2, "<mask>": 3, "<0x21>": 4, "<0x3F>": 5, "en": 6, "fr": 7, "<eot>": 8}
@@ -40,6 +40,14 @@ class FakeEngine:
     byte_token_ids: frozenset[int] = frozenset({4, 5})
     wrong_rows: frozenset[str] = frozenset()
     calls: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def truncation(self) -> Truncation | None:
+        return self.spec.truncation
+
+    @property
+    def padding(self) -> Padding | None:
+        return self.spec.padding
 
     def token_to_id(self, token: str) -> int | None:
         return VOCAB.get(token)

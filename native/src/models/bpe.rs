@@ -11,7 +11,9 @@ use crate::byte_alphabet;
 use crate::error::{Error, Result};
 use crate::hash::FastMap;
 use crate::spec;
-use crate::tables::Table;
+use crate::stored_struct;
+use crate::table_file::{damaged, TableWriter};
+use crate::tables::{Stored, Table, TableReader};
 
 /// No id.
 const NO_ID: u32 = u32::MAX;
@@ -25,6 +27,26 @@ pub enum Input {
     ByteAlphabet,
     /// With spaces, which a normalizer or Metaspace would write as this mark.
     Spaces(char),
+}
+
+impl Stored for Input {
+    fn put(&self, tables: &mut TableWriter) {
+        let written = match *self {
+            Input::Text => [0, 0],
+            Input::ByteAlphabet => [1, 0],
+            Input::Spaces(mark) => [2, mark as u32],
+        };
+        written.put(tables);
+    }
+
+    fn take(tables: &mut TableReader) -> Result<Input> {
+        match (<[u32; 2]>::take(tables)?, char::from_u32) {
+            ([0, _], _) => Ok(Input::Text),
+            ([1, _], _) => Ok(Input::ByteAlphabet),
+            ([2, mark], character) => character(mark).map(Input::Spaces).ok_or_else(|| damaged("a mark is none")),
+            _ => Err(damaged("a form of pretokens is unknown")),
+        }
+    }
 }
 
 /// A BPE model for one form of pretokens.
@@ -43,6 +65,9 @@ pub struct Bpe {
     fuse_unk: bool,
     byte_ids: Option<Box<[u32; 256]>>,
 }
+stored_struct!(Bpe {
+    vocabulary, input, merges, merges_happen, is_odd, whole, bytes, characters, unk, fuse_unk, byte_ids,
+});
 
 /// The symbols of bytes, where each byte has one.
 struct ByteSymbols {
@@ -50,6 +75,7 @@ struct ByteSymbols {
     /// The rank of each pair of bytes.
     ranks: Table<u32>,
 }
+stored_struct!(ByteSymbols { ids, ranks });
 
 /// The symbols of characters: at the start or later, at the end or before it.
 struct CharacterSymbols {
@@ -60,12 +86,14 @@ struct CharacterSymbols {
     /// The rank of each pair of ASCII characters, where there is neither.
     ranks: Table<u32>,
 }
+stored_struct!(CharacterSymbols { prefix, suffix, tables, ranks });
 
 /// From characters to ids in two steps.
 struct CharacterTable {
     pages: Table<u16>,
     ids: Table<u32>,
 }
+stored_struct!(CharacterTable { pages, ids });
 
 impl CharacterTable {
     fn new(entries: &[(char, u32)]) -> CharacterTable {

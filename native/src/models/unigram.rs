@@ -10,7 +10,8 @@ use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::error::{Error, Result};
-use crate::tables::Table;
+use crate::table_file::TableWriter;
+use crate::tables::{Stored, Table, TableReader};
 
 const UNKNOWN_PENALTY: f64 = 10.0;
 /// Instead of an id: a character that no token is.
@@ -28,6 +29,38 @@ pub struct Unigram {
     unknown_score: f64,
     unk_id: Option<u32>,
     byte_ids: Option<Box<[Option<u32>; 256]>>,
+}
+
+impl Stored for Unigram {
+    fn put(&self, tables: &mut TableWriter) {
+        let Unigram { vocabulary, input, trie, scores, unknown_score, unk_id, byte_ids } = self;
+        vocabulary.put(tables);
+        input.put(tables);
+        trie.put(tables);
+        scores.put(tables);
+        unknown_score.put(tables);
+        unk_id.put(tables);
+        byte_ids.is_some().put(tables);
+    }
+
+    fn take(tables: &mut TableReader) -> Result<Unigram> {
+        let (vocabulary, input) = Stored::take(tables)?;
+        let trie = Trie::take(tables)?;
+        Ok(Unigram {
+            vocabulary,
+            input,
+            scores: Stored::take(tables)?,
+            unknown_score: Stored::take(tables)?,
+            unk_id: Stored::take(tables)?,
+            byte_ids: bool::take(tables)?.then(|| byte_ids(&trie)),
+            trie,
+        })
+    }
+}
+
+/// The ids of `<0x00>` to `<0xFF>`.
+fn byte_ids(trie: &Trie) -> Box<[Option<u32>; 256]> {
+    Box::new(std::array::from_fn(|byte| trie.value(format!("<0x{byte:02X}>").as_bytes())))
 }
 
 /// The best way to a place: its score, where its last token begins, and which that is.
@@ -56,12 +89,11 @@ impl Unigram {
     pub fn build(entries: &[(&str, f64)], unk_id: Option<u64>, byte_fallback: bool, input: Input) -> Unigram {
         let tokens: Vec<(&[u8], u32)> = (0..).zip(entries).map(|(id, entry)| (entry.0.as_bytes(), id)).collect();
         let trie = Trie::new(&tokens);
-        let byte_id = |byte: usize| trie.value(format!("<0x{byte:02X}>").as_bytes());
         let lowest = entries.iter().map(|entry| entry.1).fold(f64::INFINITY, f64::min);
         Unigram {
             vocabulary: Vocabulary::new(tokens.iter().copied()),
             input,
-            byte_ids: byte_fallback.then(|| Box::new(std::array::from_fn(byte_id))),
+            byte_ids: byte_fallback.then(|| byte_ids(&trie)),
             trie,
             scores: entries.iter().map(|entry| entry.1).collect::<Vec<f64>>().into(),
             unknown_score: lowest - UNKNOWN_PENALTY,

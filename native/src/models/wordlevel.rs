@@ -5,6 +5,7 @@ use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::error::{Error, Result};
+use crate::stored_struct;
 
 /// A WordLevel model for one form of pretokens.
 pub struct WordLevel {
@@ -14,6 +15,7 @@ pub struct WordLevel {
     unk_token: String,
     unk_id: Option<u32>,
 }
+stored_struct!(WordLevel { vocabulary, input, unk_token, unk_id });
 
 /// What one thread needs to encode pretokens.
 #[derive(Default)]

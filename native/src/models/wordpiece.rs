@@ -9,6 +9,7 @@ use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::error::{Error, Result};
+use crate::stored_struct;
 use crate::tables::Table;
 
 /// A WordPiece model for one form of pretokens.
@@ -26,6 +27,7 @@ pub struct WordPiece {
     unk_id: Option<u32>,
     most_characters: usize,
 }
+stored_struct!(WordPiece { vocabulary, input, trie, ids, prefix, inner, unk_token, unk_id, most_characters });
 
 /// What one thread needs to encode pretokens.
 #[derive(Default)]

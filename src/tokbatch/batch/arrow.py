@@ -35,6 +35,8 @@ Nulls: TypeAlias = "pa.BooleanArray | None"
 """A boolean a row, true where there is no value; None where all rows have one. What Arrow calls a mask."""
 
 MAXIMUM_OFFSET = 2**31 - 1
+FEW = 256
+"""Texts in a list that are laid out here: `pa.array` would first import pandas, where that is, for a quarter second."""
 """The largest offset of Arrow's list and string types, and the largest id of an `IdColumn`."""
 
 
@@ -72,6 +74,8 @@ def as_array(texts: Sequence[str | None] | pa.Array | pa.ChunkedArray) -> pa.Arr
         raise InputError(f"a list of texts expected, found a {type(texts).__name__}")
     if isinstance(texts, Iterator):  # it is read twice where a text is none
         texts = list(texts)
+    if isinstance(texts, list) and len(texts) <= FEW and all(type(text) is str for text in texts):
+        return large_strings(TextColumn.from_texts(texts))
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:

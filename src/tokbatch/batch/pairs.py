@@ -62,7 +62,7 @@ class PairTransform:
     def __init__(self, options: PairOptions, tokenizer: Any):
         self.options = options
         self._tokenizer = tokenizer
-        unpadded = tokenizer if tokenizer.engine.spec.padding is None else tokenizer.with_options(padding=None)
+        unpadded = tokenizer if tokenizer.engine.padding is None else tokenizer.with_options(padding=None)
         self.engine: Engine = unpadded.engine
         if options.id_type == "uint16" and self.engine.max_id > 0xFFFF:
             raise ConfigError(f"the largest id is {self.engine.max_id:,}, and uint16 holds 65,535", where="id_type")

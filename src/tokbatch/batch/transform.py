@@ -268,12 +268,12 @@ def _chosen(
 
 def _engine_for_batches(tokenizer: TokenizerLike, affixes: Affixes) -> Engine:
     """Give the engine without padding, and with a truncation that leaves room for the affixes."""
-    spec = tokenizer.engine.spec
-    truncation = spec.truncation
+    given, padding = tokenizer.engine.truncation, tokenizer.engine.padding
+    truncation = given
     if truncation is not None and affixes.count:
         check_truncation(truncation, affixes.count + (affixes.with_template and template_length(tokenizer.engine)))
         truncation = msgspec.structs.replace(truncation, max_length=truncation.max_length - affixes.count)
-    if spec.padding is None and truncation == spec.truncation:
+    if padding is None and truncation == given:
         return tokenizer.engine
     engine: Engine = tokenizer.with_options(truncation=truncation, padding=None).engine
     return engine

@@ -12,11 +12,12 @@ from tokbatch.errors import ConfigError, EngineWarning, UnsupportedError
 if TYPE_CHECKING:
     from tokbatch.engine.protocol import Engine
     from tokbatch.spec import TokenizerSpec
+    from tokbatch.spec.lazy import LazySpec
 
 ENGINES = ("auto", "native", "reference")
 
 
-def build_engine(spec: TokenizerSpec, engine: str = "auto") -> Engine:
+def build_engine(spec: TokenizerSpec | LazySpec, engine: str = "auto") -> Engine:
     """Build the engine with this name; "auto" is native, or the reference engine with an `EngineWarning`.
 
     Raises `ConfigError` for a name that is none, `EngineUnavailableError` for an engine that is not installed, and
@@ -25,7 +26,7 @@ def build_engine(spec: TokenizerSpec, engine: str = "auto") -> Engine:
     return choose_engine(spec, engine)[0]
 
 
-def choose_engine(spec: TokenizerSpec, engine: str = "auto") -> tuple[Engine, str | None]:
+def choose_engine(spec: TokenizerSpec | LazySpec, engine: str = "auto") -> tuple[Engine, str | None]:
     """Give what `build_engine` gives, and why it is not the native engine although nobody asked for another one."""
     if engine not in ENGINES:
         raise ConfigError(f"{engine!r} is no engine", where="engine", hint=f"one of {', '.join(ENGINES)}")
@@ -46,8 +47,9 @@ def choose_engine(spec: TokenizerSpec, engine: str = "auto") -> tuple[Engine, st
         # From here and not from the caller's line: so Python shows it once a process and reason, not once a call.
         warnings.warn(f"{why_not}; the reference engine does the work: exact, and slow", EngineWarning, stacklevel=1)
     from tokbatch.engine.reference.pipeline import ReferenceEngine
+    from tokbatch.spec.lazy import LazySpec
 
-    return ReferenceEngine(spec), why_not
+    return ReferenceEngine(LazySpec.of(spec).spec), why_not
 
 
 @contextlib.contextmanager

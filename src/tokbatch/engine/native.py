@@ -1,26 +1,31 @@
 """The native engine: thin over the extension module `tokbatch._native`, which native/ is built into.
 
-Here is what Python has to say about it: the spec goes over as a message (`wire.py`), columns as buffers, and errors
-come back as descriptions. Nothing is computed here, and nothing goes to the reference engine: what the native engine
-does not do is refused, at build time where that is possible.
+Here is what Python has to say about it: the spec goes over as messages (`wire.py`), or is not read at all where the
+tables of an earlier build are there (`table_cache.py`); columns go over as buffers, and errors come back as
+descriptions. Nothing is computed here, and nothing goes to the reference engine: what the native engine does not do is
+refused, at build time where that is possible.
 """
 
 from __future__ import annotations
 
 import array
 import importlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
+from tokbatch.engine import table_cache
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
-from tokbatch.engine.wire import WIRE_VERSION, to_wire
+from tokbatch.engine.wire import WIRE_VERSION, components_to_wire, options_to_wire
 from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
-from tokbatch.spec import TokenizerSpec, post_processors
+from tokbatch.spec import Padding, TokenizerSpec, Truncation, post_processors
 from tokbatch.spec.added_token_ids import added_token_table
+from tokbatch.spec.lazy import LazySpec, unpack_outline
 
 _native: Any
 try:
@@ -33,6 +38,9 @@ else:
 
 T = TypeVar("T")
 LARGEST_ID = 2**31 - 1  # its columns hold ids in 32 bits with a sign
+# The documents in a file of tables, by number.
+_COMPONENTS, _OUTLINE, _ENTRIES, _DIGEST = range(4)
+logger = logging.getLogger(__name__)
 
 
 def why_unavailable() -> str | None:
@@ -45,23 +53,30 @@ class NativeEngine:
 
     name = "native"
 
-    def __init__(self, spec: TokenizerSpec):
+    def __init__(self, spec: TokenizerSpec | LazySpec):
         if _why_not is not None:
             raise EngineUnavailableError(
                 f"the native engine is not installed: {_why_not}",
                 where="engine",
                 hint='install tokbatch where cargo is, or use "reference"',
             )
-        self.spec = spec
-        self._engine = _checked(lambda: _native.Engine(to_wire(spec)))
-        largest = max(_ids_named_in(spec), default=0)
-        if largest > LARGEST_ID:
-            raise UnsupportedError(
-                f"the native engine gives ids up to {LARGEST_ID}, and this tokenizer has {largest}",
-                where="$",
-                code="native-unsupported",
-                hint='engine="reference" encodes the documents that do without such ids',
-            )
+        self._lazy_spec = LazySpec.of(spec)
+        self._engine = _from_tables(self._lazy_spec) or _build(self._lazy_spec, table_cache.folder())
+
+    @property
+    def spec(self) -> TokenizerSpec:
+        """What it is built from; read only now where it came from tables."""
+        return self._lazy_spec.spec
+
+    @property
+    def truncation(self) -> Truncation | None:
+        """How texts are cut."""
+        return self._lazy_spec.outline.truncation
+
+    @property
+    def padding(self) -> Padding | None:
+        """How encodings are filled up."""
+        return self._lazy_spec.outline.padding
 
     def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
         """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
@@ -157,6 +172,60 @@ class NativeEngine:
         """Give the token of an id; None where there is none."""
         token: str | None = self._engine.id_to_token(token_id) if 0 <= token_id < 1 << 32 else None
         return token
+
+
+def _from_tables(lazy: LazySpec) -> Any:
+    """Build the engine of a spec from the tables of an earlier build; None where there are none that are sound."""
+    folder = table_cache.folder()
+    if folder is None or not table_cache.is_safe(folder):
+        return None
+    key = table_cache.key_of(lazy.source.content, _native.SOURCES)
+    path = table_cache.path_of(folder, key)
+    try:
+        tables = _native.Tables(path, key)
+        outline = unpack_outline(tables.document(_OUTLINE))
+        digest = bytes(tables.document(_DIGEST)).decode()
+        if not lazy.source.is_found(outline, lambda: tables.document(_ENTRIES), digest):
+            logger.debug("%s: the tables of another tokenizer", path)
+            return None
+        engine = tables.engine(bytes(tables.document(_COMPONENTS)), options_to_wire(lazy.outline))
+    except _native.NativeError as error:
+        _, code, message, *_ = error.args
+        if code not in ("tables-absent", "tables-damaged"):
+            raise _error(error.args) from None
+        logger.debug("%s: %s", path, message)
+        return None
+    if lazy.outline.padding is not None:
+        _check_largest(lazy.outline.padding.pad_id)
+    table_cache.mark_used(path)
+    return engine
+
+
+def _build(lazy: LazySpec, folder: Path | None) -> Any:
+    """Build the engine of a spec, and keep its tables in a folder, if there is one, where they are worth it."""
+    spec, source = lazy.spec, lazy.source
+    messages = components_to_wire(spec), options_to_wire(spec), source.packed_entries()
+    is_large = memoryview(messages[2]).nbytes >= table_cache.LEAST_BYTES
+    if folder is None or not is_large or not table_cache.make(folder):
+        engine = _checked(lambda: _native.Engine(*messages))
+        _check_largest(max(_ids_named_in(spec), default=0))
+        return engine
+    key = table_cache.key_of(source.content, _native.SOURCES)
+    documents = [messages[0], source.packed_outline(), messages[2], source.digest.encode()]
+    engine, tables = _checked(lambda: _native.Engine.with_tables(*messages, key, documents))
+    _check_largest(max(_ids_named_in(spec), default=0))
+    table_cache.keep(table_cache.path_of(folder, key), tables)
+    return engine
+
+
+def _check_largest(largest: int) -> None:
+    if largest > LARGEST_ID:
+        raise UnsupportedError(
+            f"the native engine gives ids up to {LARGEST_ID}, and this tokenizer has {largest}",
+            where="$",
+            code="native-unsupported",
+            hint='engine="reference" encodes the documents that do without such ids',
+        )
 
 
 def _encoding(fields: Any) -> Encoding:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
-from tokbatch.spec import TokenizerSpec
+from tokbatch.spec import Padding, TokenizerSpec, Truncation
 
 VERDICTS = ("exact", "stripped", "normalized", "lossy")
 
@@ -61,7 +61,18 @@ class Engine(Protocol):
     """A tokenizer at work. All methods are pure: the same arguments give the same answer, on any thread."""
 
     name: str
-    spec: TokenizerSpec
+
+    @property
+    def spec(self) -> TokenizerSpec:
+        """What it is built from. It may be read only now: who wants options asks for these."""
+
+    @property
+    def truncation(self) -> Truncation | None:
+        """How texts are cut."""
+
+    @property
+    def padding(self) -> Padding | None:
+        """How encodings are filled up."""
 
     @property
     def vocab_size(self) -> int:

@@ -1,9 +1,10 @@
-"""From a `TokenizerSpec` to the message that the native engine is built from: msgpack, read by native/src/spec.rs.
+"""From a `TokenizerSpec` to the messages that the native engine is built from: msgpack, read by native/src/spec.rs.
 
 The fields are the spec's own. Resolved here is what only one place may decide: the ids that added tokens really have
 (`spec/added_token_ids.py`), and the trees of regular expressions (`spec/regex_syntax.py`), whose sets of code points
 come from the pinned tables, with a word on when a search for them is given up (`engine/reference/pattern_analysis.py`).
-Not here: what any of it means.
+Not here: what any of it means. There are three messages, since an engine can come from a file of tables (`native.py`):
+that has the components, does without the entries, and depends on no option.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from tokbatch.engine.reference.pattern_program import compile_program
 from tokbatch.errors import TokbatchError, UnsupportedError
 from tokbatch.spec import TokenizerSpec, regex_tree
 from tokbatch.spec.added_token_ids import added_token_table
+from tokbatch.spec.lazy import ENTRIES, OPTIONS
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.pre_tokenizers import GPT2_PATTERN
 from tokbatch.spec.regex_syntax import parse
 
-WIRE_VERSION = 3  # the same number stands in native/src/spec.rs
+WIRE_VERSION = 4  # the same number stands in native/src/spec.rs
 # A pattern of more nodes, counts written out, would take hundreds of megabytes.
 LARGEST_PATTERN = 1_000_000
 
 
-def to_wire(spec: TokenizerSpec) -> bytes:
-    """Write a spec as the message."""
-    model = {key: getattr(spec.model, key) for key in spec.model.__struct_fields__}
+def components_to_wire(spec: TokenizerSpec) -> bytes:
+    """Write all of a spec but its options and the entries of its model (`spec/lazy.py` packs those)."""
+    model = {key: getattr(spec.model, key) for key in spec.model.__struct_fields__ if key not in ENTRIES}
     message = {
         "wire_version": WIRE_VERSION,
         "model": {type(spec.model).__name__: model},
@@ -38,11 +40,13 @@ def to_wire(spec: TokenizerSpec) -> bytes:
         "pre_tokenizer": _component(spec.pre_tokenizer, "$.pre_tokenizer"),
         "post_processor": _component(spec.post_processor, "$.post_processor"),
         "decoder": _component(spec.decoder, "$.decoder"),
-        "truncation": _component(spec.truncation, "$.truncation"),
-        "padding": _component(spec.padding, "$.padding"),
-        "encode_special_tokens": spec.encode_special_tokens,
     }
     return msgspec.msgpack.encode(message)
+
+
+def options_to_wire(spec: TokenizerSpec) -> bytes:
+    """Write the options, which are not always those of the file."""
+    return msgspec.msgpack.encode({option: getattr(spec, option) for option in OPTIONS})
 
 
 def _added_tokens(spec: TokenizerSpec) -> dict[str, Any]:

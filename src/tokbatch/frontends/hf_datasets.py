@@ -178,7 +178,7 @@ def _transform(
     if max_length is not None:
         if type(max_length) is not int or max_length < 1:
             raise ConfigError(f"{max_length!r} is no number of tokens", where="max_length")
-        file = tokenizer.spec.truncation or Truncation(max_length)
+        file = tokenizer.engine.truncation or Truncation(max_length)
         tokenizer = tokenizer.with_options(truncation=msgspec.structs.replace(file, max_length=max_length))
     options |= {name: tuple(options[name]) for name in ("prepend", "append")}
     options["template"] = dict(options["template"] or {})

@@ -55,6 +55,11 @@ _COMPONENTS = {
 
 def load_spec(path: str | os.PathLike[str], encode_special_tokens: bool = False) -> TokenizerSpec:
     """Read a tokenizer.json, one that gzip has packed (`.gz`), or the one in a folder."""
+    return read_spec(load_text(path), encode_special_tokens)
+
+
+def load_text(path: str | os.PathLike[str]) -> bytes:
+    """Give the text of a tokenizer.json, of one that gzip has packed (`.gz`), or of the one in a folder."""
     try:
         file = Path(path)
     except TypeError:
@@ -67,22 +72,27 @@ def load_spec(path: str | os.PathLike[str], encode_special_tokens: bool = False)
             data = gzip.decompress(data)
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
         raise InputError(f"cannot read the tokenizer: {error}", where=str(file)) from None
-    return read_spec(data, encode_special_tokens)
+    return data
 
 
 def read_spec(data: bytes | str, encode_special_tokens: bool = False) -> TokenizerSpec:
     """Read the text of a tokenizer.json."""
-    if not isinstance(data, (str, bytes, bytearray, memoryview)):
-        raise InputError(f"the text of a tokenizer.json is str or bytes, not {type(data).__name__}")
-    try:
-        raw = data.encode() if isinstance(data, str) else bytes(data)
-    except UnicodeEncodeError as error:
-        raise SpecError(f"a lone surrogate at character {error.start} is no text") from None
+    raw = as_bytes(data)
     with _no_garbage_collection():
         try:
             return _read_file(raw, encode_special_tokens)
         except OracleCrash as crash:
             raise crash.error from None
+
+
+def as_bytes(data: bytes | str) -> bytes:
+    """Give the text of a tokenizer.json as bytes."""
+    if not isinstance(data, (str, bytes, bytearray, memoryview)):
+        raise InputError(f"the text of a tokenizer.json is str or bytes, not {type(data).__name__}")
+    try:
+        return data.encode() if isinstance(data, str) else bytes(data)
+    except UnicodeEncodeError as error:
+        raise SpecError(f"a lone surrogate at character {error.start} is no text") from None
 
 
 @contextmanager

@@ -62,6 +62,7 @@ class ReferenceEngine:
 
     def __init__(self, spec: TokenizerSpec):
         self.spec = spec
+        self.truncation, self.padding = spec.truncation, spec.padding
         self.normalizer = build_normalizer(spec.normalizer)
         self.pre_tokenizer = build_pre_tokenizer(spec.pre_tokenizer)
         self.model = build_model(spec.model)
