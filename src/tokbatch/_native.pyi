@@ -4,6 +4,7 @@ Buffers go in and come out by the buffer protocol. An error is a `NativeError` w
 message, where, hint, row.
 """
 
+import os
 from typing import Any, TypeAlias, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -12,9 +13,22 @@ _Described: TypeAlias = tuple[str, str, str, str, str, int | None]
 _Block: TypeAlias = Block.Bytes | Block.Verdicts | Block.Numbers
 _Counts: TypeAlias = dict[Any, int]
 
-__all__ = ["IS_OPTIMIZED", "VERSION", "WIRE_VERSION", "Block", "Engine", "Ids", "Memory", "NativeError"]
+__all__ = [
+    "IS_OPTIMIZED",
+    "SOURCES",
+    "VERSION",
+    "WIRE_VERSION",
+    "Block",
+    "Document",
+    "Engine",
+    "Ids",
+    "Memory",
+    "NativeError",
+    "Tables",
+]
 
 IS_OPTIMIZED: bool
+SOURCES: str
 VERSION: str
 WIRE_VERSION: int
 
@@ -22,7 +36,11 @@ class NativeError(Exception): ...
 
 @final
 class Engine:
-    def __new__(cls, message: bytes) -> Engine: ...
+    def __new__(cls, components: bytes, options: bytes, entries: bytes) -> Engine: ...
+    @staticmethod
+    def with_tables(
+        components: bytes, options: bytes, entries: bytes, key: bytes, documents: list[bytes]
+    ) -> tuple[Engine, _Block]: ...
     def encode_batch(self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool) -> Ids: ...
     def encode(self, /, text: str, pair: str | None, add_special_tokens: bool) -> tuple[Any, ...]: ...
     def decode(self, /, ids: list[int], skip_special_tokens: bool) -> str: ...
@@ -36,6 +54,15 @@ class Engine:
     def facts(self, /) -> tuple[int, int, list[int], int | None, list[int], list[int | None]]: ...
     def token_to_id(self, /, token: str) -> int | None: ...
     def id_to_token(self, /, id: int) -> str | None: ...
+
+@final
+class Tables:
+    def __new__(cls, path: str | os.PathLike[str], key: bytes) -> Tables: ...
+    def document(self, /, number: int) -> Document: ...
+    def engine(self, /, components: bytes, options: bytes) -> Engine: ...
+
+@final
+class Document(Buffer): ...
 
 @final
 class Ids:

@@ -61,7 +61,16 @@ class NativeEngine:
                 hint='install tokbatch where cargo is, or use "reference"',
             )
         self._lazy_spec = LazySpec.of(spec)
-        self._engine = _from_tables(self._lazy_spec) or _build(self._lazy_spec, table_cache.folder())
+        self._engine, self._is_shared = _from_tables(self._lazy_spec), True
+        if self._engine is None:
+            self._engine, self._is_shared = _build(self._lazy_spec, table_cache.folder())
+
+    def share_tables(self, folder: Path) -> bool:
+        """Put the tables in a folder, for other processes, where they are not in the cache.
+
+        True: they are there now, and a process that calls `table_cache.use_folder` will find them.
+        """
+        return not self._is_shared and _build(self._lazy_spec, folder)[1]
 
     @property
     def spec(self) -> TokenizerSpec:
@@ -201,21 +210,23 @@ def _from_tables(lazy: LazySpec) -> Any:
     return engine
 
 
-def _build(lazy: LazySpec, folder: Path | None) -> Any:
-    """Build the engine of a spec, and keep its tables in a folder, if there is one, where they are worth it."""
+def _build(lazy: LazySpec, folder: Path | None) -> tuple[Any, bool]:
+    """Build the engine of a spec, and keep its tables in a folder, if there is one, where they are worth it.
+
+    Gives the engine, and whether they were kept.
+    """
     spec, source = lazy.spec, lazy.source
     messages = components_to_wire(spec), options_to_wire(spec), source.packed_entries()
     is_large = memoryview(messages[2]).nbytes >= table_cache.LEAST_BYTES
     if folder is None or not is_large or not table_cache.make(folder):
         engine = _checked(lambda: _native.Engine(*messages))
         _check_largest(max(_ids_named_in(spec), default=0))
-        return engine
+        return engine, False
     key = table_cache.key_of(source.content, _native.SOURCES)
     documents = [messages[0], source.packed_outline(), messages[2], source.digest.encode()]
     engine, tables = _checked(lambda: _native.Engine.with_tables(*messages, key, documents))
     _check_largest(max(_ids_named_in(spec), default=0))
-    table_cache.keep(table_cache.path_of(folder, key), tables)
-    return engine
+    return engine, table_cache.keep(table_cache.path_of(folder, key), tables)
 
 
 def _check_largest(largest: int) -> None:

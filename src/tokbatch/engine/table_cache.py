@@ -87,8 +87,8 @@ def make(place: Path) -> bool:
 
 def key_of(content: str, engine_version: str) -> bytes:
     """Give the key of the tables of a content (`LazySpec.content`) as 32 bytes."""
-    parts = ("tokbatch tables", content, __version__, engine_version, sys.byteorder, _sources())
-    return hashlib.sha256("\0".join(parts).encode()).digest()
+    versions = (__version__, engine_version, str(sys.implementation.cache_tag), sys.byteorder, _sources())
+    return hashlib.sha256("\0".join(("tokbatch tables", content, *versions)).encode()).digest()
 
 
 @cache
@@ -116,8 +116,11 @@ def mark_used(path: Path) -> None:
             os.utime(path)
 
 
-def keep(path: Path, data: Any) -> None:
-    """Write a file, in one piece for whoever looks; what it takes the place of lives on for those who have it open."""
+def keep(path: Path, data: Any) -> bool:
+    """Write a file, in one piece for whoever looks; what it takes the place of lives on for those who have it open.
+
+    False where that is not possible.
+    """
     unfinished = path.with_name(f"{path.stem}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}")
     try:
         file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -132,8 +135,9 @@ def keep(path: Path, data: Any) -> None:
         logger.debug("the tables are not kept: %s", error)
         with contextlib.suppress(OSError):
             unfinished.unlink()
-    else:
-        _prune(path)
+        return False
+    _prune(path)
+    return True
 
 
 def _prune(newest: Path) -> None:

@@ -13,9 +13,11 @@ import socket
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tokbatch.batch.stats import Stats
+from tokbatch.engine.native import NativeEngine
 from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
 from tokbatch.job.lock import OutputLock
@@ -150,7 +152,7 @@ class _Run:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work_off(self, pending: deque[Shard], workers: int) -> None:
-        pool = start_workers(self.job.config, self._setup(), workers)
+        pool = start_workers(self.job.config, self._setup(self._shared_tables(workers)), workers)
         self.progress.start(sum(shard.text_bytes for shard in self.job.shards), self._done_bytes())
         try:
             while pending or pool.busy:
@@ -266,7 +268,13 @@ class _Run:
 
     # -- small things -------------------------------------------------------------------------------------------
 
-    def _setup(self) -> WorkerSetup:
+    def _shared_tables(self, workers: int) -> Path | None:
+        """Give a folder with the engine's tables for the workers; None: they are in the cache, or not worth a file."""
+        engine, tables = self.job.transform.engine, self.storage.partial / "tables"
+        is_shared = workers > 1 and isinstance(engine, NativeEngine) and engine.share_tables(tables)
+        return tables if is_shared else None
+
+    def _setup(self, tables: Path | None) -> WorkerSetup:
         job, config = self.job, self.job.config
         return WorkerSetup(
             transform=job.transform,
@@ -278,6 +286,7 @@ class _Run:
             batch_bytes=config.run.batch_bytes,
             fail_on_lossy=config.check.on_lossy == "fail",
             file_system=self.storage.file_system,
+            tables=tables,
             part_metadata={
                 "tokbatch.version": job.identity["tokbatch"],
                 "tokbatch.engine": job.identity["engine"],

@@ -42,7 +42,10 @@ FAILURES_KEPT = 1000
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What all shards of a job have in common; sent to a worker once, when it starts."""
+    """What all shards of a job have in common; sent to a worker once, when it starts.
+
+    `tables` is a folder with the engine's tables, where the cache has them not.
+    """
 
     transform: Transform
     folder: Path
@@ -54,6 +57,7 @@ class WorkerSetup:
     fail_on_lossy: bool
     part_metadata: dict[str, str]
     file_system: FileSystem
+    tables: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -51,4 +51,5 @@ def start_workers(config: JobConfig, setup: WorkerSetup, count: int) -> Workers:
     from tokbatch.job.worker_process import run_worker
 
     # `datasets` is the one source that numpy and pandas are for.
-    return Pool(functools.partial(run_worker, lean=config.input.dataset is None), setup, count)
+    target = functools.partial(run_worker, lean=config.input.dataset is None, tables=setup.tables)
+    return Pool(target, setup, count)

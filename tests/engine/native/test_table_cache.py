@@ -325,7 +325,8 @@ def test_what_is_refused_is_refused_again_and_leaves_nothing(cache):
     refused["model"]["dropout"] = 0.5
     gone = json.loads(text_of("bert"))
     gone["normalizer"] = {"type": "Replace", "pattern": {"String": "x"}, "content": ""}
-    gone["added_tokens"].append({**gone["added_tokens"][0], "id": 99999, "content": "x", "normalized": True})
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    gone["added_tokens"] = [{"id": 99999, "content": "x", "normalized": True, **flags}]
 
     for value in (broken, refused, gone):
         errors = [outcome(lambda value=value: load(json.dumps(value))) for _ in range(2)]
@@ -391,6 +392,23 @@ def test_what_is_used_stays_young(cache):
     load(text)
 
     assert file.stat().st_mtime > time.time() - 3600
+
+
+def test_processes_share_tables_through_a_folder_where_there_is_no_cache(cache, monkeypatch, tmp_path):
+    monkeypatch.setenv(table_cache.SETTING, "off")
+    tok = load(text_of("llama"))
+    expected, pickled = all_that_shows(tok), pickle.dumps(tok)
+    assert tok.engine.share_tables(tmp_path / "job")
+    monkeypatch.setattr(table_cache, "_folder_of_process", None)  # and back again at the end
+    table_cache.use_folder(tmp_path / "job")
+    with monkeypatch.context() as patch:
+        patch.setattr(lazy, "unpack", lambda outline, entries: 1 / 0)
+        loaded = pickle.loads(pickled)
+        assert loaded.encode_batch(TEXTS).equals(expected["ids"])
+
+    assert all_that_shows(loaded) == expected
+    assert not loaded.engine.share_tables(tmp_path / "job")
+    assert not cache.exists()
 
 
 def test_a_pickle_of_another_content_is_not_taken_for_the_one_in_the_cache(cache):
