@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import array
 import importlib
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +20,7 @@ from tokbatch.engine import table_cache
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
-from tokbatch.engine.wire import WIRE_VERSION, components_to_wire, options_to_wire
+from tokbatch.engine.wire_options import WIRE_VERSION, options_to_wire
 from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
 from tokbatch.spec import Padding, TokenizerSpec, Truncation, post_processors
 from tokbatch.spec.added_token_ids import added_token_table
@@ -40,7 +39,6 @@ T = TypeVar("T")
 LARGEST_ID = 2**31 - 1  # its columns hold ids in 32 bits with a sign
 # The documents in a file of tables, by number.
 _COMPONENTS, _OUTLINE, _ENTRIES, _DIGEST = range(4)
-logger = logging.getLogger(__name__)
 
 
 def why_unavailable() -> str | None:
@@ -195,14 +193,14 @@ def _from_tables(lazy: LazySpec) -> Any:
         outline = unpack_outline(tables.document(_OUTLINE))
         digest = bytes(tables.document(_DIGEST)).decode()
         if not lazy.source.is_found(outline, lambda: tables.document(_ENTRIES), digest):
-            logger.debug("%s: the tables of another tokenizer", path)
+            table_cache.note("%s: the tables of another tokenizer", path)
             return None
         engine = tables.engine(bytes(tables.document(_COMPONENTS)), options_to_wire(lazy.outline))
     except _native.NativeError as error:
         _, code, message, *_ = error.args
         if code not in ("tables-absent", "tables-damaged"):
             raise _error(error.args) from None
-        logger.debug("%s: %s", path, message)
+        table_cache.note("%s: %s", path, message)
         return None
     if lazy.outline.padding is not None:
         _check_largest(lazy.outline.padding.pad_id)
@@ -215,6 +213,8 @@ def _build(lazy: LazySpec, folder: Path | None) -> tuple[Any, bool]:
 
     Gives the engine, and whether they were kept.
     """
+    from tokbatch.engine.wire import components_to_wire
+
     spec, source = lazy.spec, lazy.source
     messages = components_to_wire(spec), options_to_wire(spec), source.packed_entries()
     is_large = memoryview(messages[2]).nbytes >= table_cache.LEAST_BYTES

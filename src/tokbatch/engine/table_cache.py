@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
-import secrets
 import stat
 import sys
 import time
@@ -23,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from tokbatch._version import __version__
-
-logger = logging.getLogger(__name__)
 
 SETTING = "TOKBATCH_CACHE"
 LEAST_BYTES = 1 << 20
@@ -35,6 +31,13 @@ _SUFFIX, _UNFINISHED = ".tables", ".unfinished"
 _DAY = 86400.0
 
 _folder_of_process: Path | None = None
+
+
+def note(message: str, *facts: object) -> None:
+    """Say something to who debugs."""
+    import logging  # here, since most processes have nothing to say
+
+    logging.getLogger(__name__).debug(message, *facts)
 
 
 def use_folder(folder: Path) -> None:
@@ -53,7 +56,7 @@ def folder() -> Path | None:
     try:
         return Path(named or _user_cache() / "tokbatch") / "tables"
     except RuntimeError as error:  # nobody knows where home is
-        logger.debug("no cache of tables: %s", error)
+        note("no cache of tables: %s", error)
         return None
 
 
@@ -67,10 +70,10 @@ def is_safe(place: Path) -> bool:
     try:
         found = place.stat()
     except (OSError, ValueError) as error:
-        logger.debug("no cache of tables: %s", error)
+        note("no cache of tables: %s", error)
         return False
     if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-        logger.debug("no cache of tables: others can write to %s", place)
+        note("no cache of tables: others can write to %s", place)
         return False
     return True
 
@@ -80,7 +83,7 @@ def make(place: Path) -> bool:
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        logger.debug("no cache of tables: %s", error)
+        note("no cache of tables: %s", error)
         return False
     return is_safe(place) and os.access(place, os.W_OK | os.X_OK)
 
@@ -121,7 +124,7 @@ def keep(path: Path, data: Any) -> bool:
 
     False where that is not possible.
     """
-    unfinished = path.with_name(f"{path.stem}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}")
+    unfinished = path.with_name(f"{path.stem}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
     try:
         file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -132,7 +135,7 @@ def keep(path: Path, data: Any) -> bool:
             os.close(file)
         os.replace(unfinished, path)
     except OSError as error:
-        logger.debug("the tables are not kept: %s", error)
+        note("the tables are not kept: %s", error)
         with contextlib.suppress(OSError):
             unfinished.unlink()
         return False

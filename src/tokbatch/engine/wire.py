@@ -4,7 +4,7 @@ The fields are the spec's own. Resolved here is what only one place may decide: 
 (`spec/added_token_ids.py`), and the trees of regular expressions (`spec/regex_syntax.py`), whose sets of code points
 come from the pinned tables, with a word on when a search for them is given up (`engine/reference/pattern_analysis.py`).
 Not here: what any of it means. There are three messages, since an engine can come from a file of tables (`native.py`):
-that has the components, does without the entries, and depends on no option.
+that has the components, does without the entries, and depends on no option (`wire_options.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import msgspec
 from tokbatch.engine.reference.pattern_alphabet import Alphabet
 from tokbatch.engine.reference.pattern_analysis import EXPONENTIAL, attempts_in_vain, degree, fits_re
 from tokbatch.engine.reference.pattern_program import compile_program
+from tokbatch.engine.wire_options import WIRE_VERSION
 from tokbatch.errors import TokbatchError, UnsupportedError
 from tokbatch.spec import TokenizerSpec, regex_tree
 from tokbatch.spec.added_token_ids import added_token_table
-from tokbatch.spec.lazy import ENTRIES, OPTIONS
+from tokbatch.spec.lazy import ENTRIES
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.pre_tokenizers import GPT2_PATTERN
 from tokbatch.spec.regex_syntax import parse
 
-WIRE_VERSION = 4  # the same number stands in native/src/spec.rs
 # A pattern of more nodes, counts written out, would take hundreds of megabytes.
 LARGEST_PATTERN = 1_000_000
 
@@ -42,11 +42,6 @@ def components_to_wire(spec: TokenizerSpec) -> bytes:
         "decoder": _component(spec.decoder, "$.decoder"),
     }
     return msgspec.msgpack.encode(message)
-
-
-def options_to_wire(spec: TokenizerSpec) -> bytes:
-    """Write the options, which are not always those of the file."""
-    return msgspec.msgpack.encode({option: getattr(spec, option) for option in OPTIONS})
 
 
 def _added_tokens(spec: TokenizerSpec) -> dict[str, Any]:
