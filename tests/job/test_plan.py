@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokbatch.job.plan import LARGEST, SMALLEST, Shard, plan_shards, shard_size
+from tokbatch.job.plan import LARGEST, SMALL, SMALLEST, Shard, plan_shards, shard_size
 from tokbatch.job.sources import Unit
 
 units = st.lists(st.builds(Unit, st.integers(0, 1000), st.integers(0, 10_000)), max_size=30)
@@ -49,7 +49,14 @@ def test_a_huge_row_group_stands_alone():
 
 @pytest.mark.parametrize(
     ("total", "wanted", "expected"),
-    [(0, 0, SMALLEST), (1 << 30, 0, SMALLEST), (1 << 50, 0, LARGEST), (1 << 34, 0, 1 << 25), (1 << 50, 77, 77)],
+    [
+        (0, 0, SMALLEST),
+        (1 << 28, 0, 1 << 23),
+        (1 << 30, 0, SMALL),
+        (1 << 50, 0, LARGEST),
+        (1 << 34, 0, 1 << 25),
+        (1 << 50, 77, 77),
+    ],
 )
 def test_the_size_of_a_shard_follows_the_corpus(total, wanted, expected):
     assert shard_size([[Unit(1, total)]], wanted) == expected

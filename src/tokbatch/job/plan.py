@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from tokbatch.job.sources import Unit
 
-SMALLEST, LARGEST = 16 << 20, 256 << 20
+SMALLEST, SMALL, LARGEST = 4 << 20, 16 << 20, 256 << 20
 SHARDS_WANTED = 512
+SHARDS_NEEDED = 32  # where shards stay small for it: so many workers end at about the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def shard_size(inputs: Sequence[Sequence[Unit]], wanted: int) -> int:
     corpus of terabytes does not become a million files.
     """
     total = sum(unit.text_bytes for units in inputs for unit in units)
-    return wanted or min(LARGEST, max(SMALLEST, total // SHARDS_WANTED))
+    smallest = min(SMALL, max(SMALLEST, total // SHARDS_NEEDED))
+    return wanted or min(LARGEST, max(smallest, total // SHARDS_WANTED))
 
 
 def plan_shards(inputs: Sequence[Sequence[Unit]], wanted_bytes: int = 0) -> list[Shard]:

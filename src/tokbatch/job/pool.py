@@ -40,17 +40,32 @@ class Event:
 
 
 class Pool:
-    """Up to `count` workers that run `target(connection, setup)`; they start when there is something to do."""
+    """Up to `count` workers that run `target(connection, setup)`; they start when there is something to do.
 
-    def __init__(self, target: Callable[[Any, bytes], None], setup: Any, count: int):
-        from multiprocessing.reduction import ForkingPickler
+    Or before, by `start_early`: such workers run `target(connection, None)` and get their setup over the pipe.
+    """
 
+    def __init__(self, target: Callable[[Any, bytes | None], None]):
         self._target = target
-        self._setup = bytes(ForkingPickler.dumps(setup))
-        self._count = count
+        self._setup: bytes | None = None
+        self._count = 0
         self._context = multiprocessing.get_context("spawn")
         self._started = 0
         self.workers: list[Worker] = []
+
+    def start_early(self, number: int) -> None:
+        """Start workers that have nothing to do yet, so that they load what they need while a plan is made."""
+        for _ in range(number):
+            self._start()
+
+    def set_up(self, setup: Any, count: int) -> None:
+        """Say what the tasks have in common, and how many workers there may be. What is too many ends."""
+        self._setup = pickled(setup)
+        self._count = count
+        self._end(self.workers[count:])
+        for worker in self.workers:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # Where it has died, `wait` says so.
+                worker.connection.send_bytes(self._setup)
 
     def give(self, task: Task) -> bool:
         """Give a task to an idle worker, or to a new one; False where all are busy."""
@@ -82,12 +97,15 @@ class Pool:
 
     def kill(self) -> None:
         """End all workers at once. They have only partial files open."""
-        for worker in self.workers:
+        self._end(self.workers)
+
+    def _end(self, ended: list[Worker]) -> None:
+        for worker in ended:
             worker.process.kill()
-        for worker in self.workers:
+        for worker in ended:
             worker.process.join()
             worker.connection.close()
-        self.workers.clear()
+        self.workers = [worker for worker in self.workers if worker not in ended]
 
     def _start(self) -> Worker:
         ours, theirs = self._context.Pipe()
@@ -120,6 +138,13 @@ class Pool:
             worker.connection.close()
             self.workers.remove(worker)
             events.append(Event(worker, worker.task, ("died", _reason(worker.process.exitcode))))
+
+
+def pickled(value: Any) -> bytes:
+    """Pickle for a process of the pool."""
+    from multiprocessing.reduction import ForkingPickler
+
+    return bytes(ForkingPickler.dumps(value))
 
 
 @contextlib.contextmanager

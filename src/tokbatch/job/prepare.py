@@ -25,8 +25,8 @@ from tokbatch.batch.transform import Transform, TransformOptions, check_truncati
 from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
-from tokbatch.job.inputs import Input, list_inputs
-from tokbatch.job.plan import Shard, plan_shards, shard_size
+from tokbatch.job.inputs import Input, InputList, list_inputs
+from tokbatch.job.plan import SMALLEST, Shard, plan_shards, shard_size
 from tokbatch.job.schema import unify_schemas
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sources import ReadOptions, Unit, open_source
@@ -79,12 +79,12 @@ class Job:
         }
 
 
-def prepare_job(config: JobConfig) -> Job:
-    """Load the tokenizer, look into every input, and make the plan.
+def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
+    """Load the tokenizer, look into every input (`listed`, where that is done), and make the plan.
 
     Raises `ConfigError`, `SpecError`, `InputError`: what can be found out before any work is found out here.
     """
-    listed = list_inputs(config)
+    listed = list_inputs(config) if listed is None else listed
     with engine_told():  # `run` does, and the plan
         tokenizer = load_tokenizer(config)
         transform = build_transform(config, tokenizer)
@@ -221,6 +221,13 @@ def worker_count(config: JobConfig, shards: int) -> int:
     """Give the number of workers: as asked, or one a core that this process may use, but none without a shard."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(config.run.workers or cores, shards))
+
+
+def early_worker_count(config: JobConfig, listed: InputList) -> int:
+    """Give the number of workers that there will be work for, whatever the plan says: by the sizes of local files."""
+    size = sum(os.path.getsize(entry.path) for entry in listed.inputs if os.path.isfile(entry.path))
+    shards = size // SMALLEST
+    return worker_count(config, shards) if shards else 0
 
 
 def _look_into(inputs: Iterable[Input], options: ReadOptions) -> list[tuple[Input, InputFacts | InputError]]:

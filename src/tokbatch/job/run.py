@@ -20,17 +20,19 @@ from tokbatch.batch.stats import Stats
 from tokbatch.engine.native import NativeEngine
 from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError, from_dict
 from tokbatch.job.config import JobConfig
+from tokbatch.job.inputs import list_inputs
 from tokbatch.job.lock import OutputLock
 from tokbatch.job.manifest import merged, part_file_name, shard_record, write_results
 from tokbatch.job.plan import Shard
-from tokbatch.job.prepare import Job, digest_of, prepare_job, worker_count
+from tokbatch.job.pool import Pool
+from tokbatch.job.prepare import Job, digest_of, early_worker_count, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, megabytes
 from tokbatch.job.quarantine import Quarantine
 from tokbatch.job.resume import differences, holds, record_name, refuse_used
 from tokbatch.job.storage import FileSystem, Storage, told
 from tokbatch.job.suspects import MOST_ROWS, Hunt
 from tokbatch.job.worker import ShardResult, Task, WorkerSetup
-from tokbatch.job.workers import Event, start_workers
+from tokbatch.job.workers import Event, Workers, early_workers, start_workers
 
 WAKE_SECONDS = 0.5
 
@@ -66,13 +68,16 @@ def run_job(
             stack.enter_context(OutputLock(storage))
         with told(storage.folder):
             refuse_used(storage, resume, overwrite)
-        job = prepare_job(config)
+        listed = list_inputs(config)
+        early = early_workers(config, 0 if resume else early_worker_count(config, listed))
+        stack.callback(early.kill)
+        job = prepare_job(config, listed)
         _say_what(job, progress)
         if not under_way:
             stack.enter_context(OutputLock(storage))
         if overwrite:
             storage.clear()
-        return _Run(job, storage, progress).run()
+        return _Run(job, storage, progress, early).run()
 
 
 @dataclass
@@ -82,6 +87,7 @@ class _Run:
     job: Job
     storage: Storage
     progress: Progress
+    early: Pool
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     quarantine: Quarantine = field(default_factory=Quarantine)
     rows_done: dict[int, int] = field(default_factory=dict)
@@ -152,18 +158,23 @@ class _Run:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work_off(self, pending: deque[Shard], workers: int) -> None:
-        pool = start_workers(self.job.config, self._setup(self._shared_tables(workers)), workers)
+        setup = self._setup(self._shared_tables(workers))
+        pool = start_workers(self.job.config, setup, workers, self.early)
         self.progress.start(sum(shard.text_bytes for shard in self.job.shards), self._done_bytes())
         try:
             while pending or pool.busy:
-                while pending and pool.give(self._task(pending[0])):
-                    pending.popleft()
+                self._give_out(pending, pool)
                 for event in pool.wait(WAKE_SECONDS):
+                    self._give_out(pending, pool)  # First, so that no worker waits while the disk takes a part in.
                     self._handle(event, pending)
                 self.progress.update(self._done_bytes())
         finally:
             self.progress.finish()
             pool.kill()
+
+    def _give_out(self, pending: deque[Shard], pool: Workers) -> None:
+        while pending and pool.give(self._task(pending[0])):
+            pending.popleft()
 
     def _handle(self, event: Event, pending: deque[Shard]) -> None:
         kind, *rest = event.message

@@ -5,23 +5,30 @@ This module and what it imports at its top are all that a new process loads befo
 
 from __future__ import annotations
 
-from pathlib import Path
+import pickle
 from typing import Any
 
 
-def run_worker(connection: Any, pickled_setup: bytes, lean: bool, tables: Path | None) -> None:
-    """Be a worker until there are no more tasks.
+def run_worker(connection: Any, pickled_setup: bytes | None, lean: bool) -> None:
+    """Be a worker until there are no more tasks. `lean`: the job does without numpy and pandas.
 
-    `lean`: the job does without numpy and pandas. `tables` is where the engine's tables are, if not in the cache.
+    What is pickled is where the engine's tables are, if not in the cache, and the `WorkerSetup`, pickled by itself: to
+    unpickle that is to load the tokenizer. A worker without it has started early: it loads all it can, and then waits.
     """
     if lean:
         from tokbatch.batch.lean_arrow import import_lean_arrow
 
         import_lean_arrow()
+    from tokbatch.job.worker import work
+
+    if pickled_setup is None:
+        try:
+            pickled_setup = connection.recv_bytes()
+        except (EOFError, ConnectionResetError):
+            return  # The job came to nothing.
+    tables, pickled_setup = pickle.loads(pickled_setup)
     if tables is not None:
         from tokbatch.engine import table_cache
 
         table_cache.use_folder(tables)
-    from tokbatch.job.worker import work
-
     work(connection, pickled_setup)

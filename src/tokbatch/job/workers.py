@@ -14,6 +14,7 @@ from tokbatch.job.worker import Task, WorkerSetup
 
 if TYPE_CHECKING:
     from tokbatch.job.config import JobConfig
+    from tokbatch.job.pool import Pool
 
 
 class Event(Protocol):
@@ -45,11 +46,21 @@ class Workers(Protocol):
         """End all workers at once. They have only partial files open."""
 
 
-def start_workers(config: JobConfig, setup: WorkerSetup, count: int) -> Workers:
-    """Give up to `count` workers where the config wants them."""
+def early_workers(config: JobConfig, number: int) -> Pool:
+    """Start workers of this machine while the job is still being prepared: they take a while to load."""
     from tokbatch.job.pool import Pool
     from tokbatch.job.worker_process import run_worker
 
     # `datasets` is the one source that numpy and pandas are for.
-    target = functools.partial(run_worker, lean=config.input.dataset is None, tables=setup.tables)
-    return Pool(target, setup, count)
+    pool = Pool(functools.partial(run_worker, lean=config.input.dataset is None))
+    pool.start_early(number)
+    return pool
+
+
+def start_workers(config: JobConfig, setup: WorkerSetup, count: int, early: Pool | None = None) -> Workers:
+    """Give up to `count` workers where the config wants them; those that have started early are among them."""
+    from tokbatch.job.pool import pickled
+
+    pool = early_workers(config, 0) if early is None else early
+    pool.set_up((setup.tables, pickled(setup)), count)
+    return pool
