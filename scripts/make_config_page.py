@@ -19,6 +19,7 @@ SECTIONS = {
     "tokenizer.truncation": config.TruncationConfig,
     "input": config.InputConfig,
     "output": config.OutputConfig,
+    "output.packing": config.PackingConfig,
     "check": config.CheckConfig,
     "run": config.RunConfig,
 }

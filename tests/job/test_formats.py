@@ -114,3 +114,39 @@ def test_bad_rows_and_bad_files_under_the_policies(tmp_path):
     assert (result.stats.documents, result.stats.null_documents, result.stats.failed_documents) == (6, 1, 3)
     assert rows_of(tmp_path / "out", "a.jsonl")["input_ids"].is_valid().to_pylist() == [True, False, False, False]
     assert verify_output(tmp_path / "out", 1.0).problems == []
+
+
+@pytest.mark.parametrize("form", ["arrow", "megatron", "bin"])
+def test_a_job_in_every_format_of_parts(tmp_path, form):
+    table = pa.table({"text": [*DOCUMENTS[:30], None, ""]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    config = write_config(
+        tmp_path, input__keep_columns=[], output__format=form, output__id_type="auto", run__shard_bytes=400
+    )
+    run_job(load_config(config))
+    manifest = read_manifest(tmp_path / "out")
+    assert manifest["id_type"] == "uint16"
+    found = verify_output(tmp_path / "out", 1.0)
+    assert (found.problems, found.sampled_rows) == ([], 32)
+    before = files_below(tmp_path / "out")
+    assert len(before) == 2 + len(manifest["parts"]) * {"arrow": 1, "megatron": 2, "bin": 3}[form]
+    # A part of which only one file is there is made again.
+    (path,) = [name for name in before if name.startswith("data/") and "00000-00000" not in name][-1:]
+    (tmp_path / "out" / path).unlink()
+    (tmp_path / "out/manifest.json").unlink()
+    run_job(load_config(config, ["run.workers=1"]), resume=True)
+    assert files_below(tmp_path / "out") == before
+    (tmp_path / "out" / path).write_bytes(b"x")
+    assert any(f"{path}: its sha256 is" in problem for problem in verify_output(tmp_path / "out", 0).problems)
+
+
+def test_formats_that_do_not_go_together(tmp_path):
+    from tokbatch.errors import ConfigError
+
+    config = write_config(tmp_path, output__format="megatron", output__compression="zstd")
+    with pytest.raises(ConfigError) as caught:
+        load_config(config)
+    assert caught.value.problems == [
+        'output.compression: expected "none" for the format "megatron", got "zstd"',
+        'input.keep_columns: the format "megatron" has no place for other columns than the ids',
+    ]

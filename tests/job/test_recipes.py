@@ -55,3 +55,18 @@ def test_the_recipe_for_datasets(monkeypatch, capsys, tmp_path):
     datasets.disable_progress_bars()
     runpy.run_path(str(ROOT / "jobs/datasets_map.py"), run_name="__main__")
     assert "List(Value('int32'))" in capsys.readouterr().out
+
+
+def test_the_recipe_for_megatron(monkeypatch, capsys, tmp_path):
+    import tokbatch.job
+
+    load = tokbatch.job.load_config
+    monkeypatch.setattr(tokbatch.job, "load_config", lambda path: load(path, [f"output.path={tmp_path}/out"]))
+    monkeypatch.setattr(sys, "argv", ["megatron_export.py"])
+    runpy.run_path(str(ROOT / "jobs/megatron_export.py"), run_name="__main__")
+    printed = [line.split(" ", 1) for line in capsys.readouterr().out.splitlines()]
+    assert printed
+    assert sum(int(tokens) for tokens, _ in printed) == read_stats(tmp_path / "out")[1].tokens
+    for tokens, prefix in printed:
+        assert pathlib.Path(f"{prefix}.idx").is_file()
+        assert pathlib.Path(f"{prefix}.bin").stat().st_size == 2 * int(tokens)

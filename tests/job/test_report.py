@@ -36,6 +36,7 @@ def output(folder, files, skipped=(), rows=(), **run):
         "engine": "reference",
         "tokenizer": {"file": "t.json", "sha256": "ab" * 32, "vocab_size": 2000},
         "config": {"base": "/"},
+        "id_type": "int32",
         "inputs": [dict.fromkeys(("kind", "name", "path", "sha256"), name) | {"rows": 0} for name, _ in files],
         "parts": [
             {"path": "p", "input": files[0][0], "units": [0, 1], "first_row": 0, "sha256": ""}

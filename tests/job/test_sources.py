@@ -10,7 +10,7 @@ import pytest
 from corpora import files_below, write_config
 from tokbatch.errors import InputError
 from tokbatch.job import load_config, read_manifest, run_job, verify_output
-from tokbatch.job.inputs import Input
+from tokbatch.job.inputs import Input, list_inputs
 from tokbatch.job.sources import ReadOptions, bounded, open_source
 
 
@@ -189,3 +189,29 @@ def test_a_name_on_the_hub_comes_from_the_local_cache(tmp_path, monkeypatch):
     assert datasets.config.HF_HUB_OFFLINE is False
     with pytest.raises(InputError, match="org/none: cannot load the dataset"):
         open_source(Input("dataset", "org/none", "org/none"))
+
+
+def test_the_files_of_a_dataset_can_be_read_where_they_are(tmp_path, monkeypatch):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    for name, texts in (("train-00000", ["a", None]), ("train-00001", ["b"]), ("test-00000", ["c"])):
+        (tmp_path / "d/data").mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"text": texts}), tmp_path / f"d/data/{name}-of-00002.parquet")
+    config = load_config(
+        write_config(tmp_path, input__files=[], input__dataset="d", input__split="train", input__streaming=True)
+    )
+    found = list_inputs(config).inputs
+    assert [(source.kind, source.name) for source in found] == [
+        ("parquet", "d:train/data/train-00000-of-00002.parquet"),
+        ("parquet", "d:train/data/train-00001-of-00002.parquet"),
+    ]
+    assert [
+        row for source in found for batch in read(open_source(source), 99) for row in batch["text"].to_pylist()
+    ] == [*("a", None, "b")]
+    with pytest.raises(InputError, match=r"the splits .* and none is \"other\""):
+        list_inputs(load_config(tmp_path / "job.toml", ["input.split=other"]))
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.arrow"))
+    (tmp_path / "d/data").rename(tmp_path / "gone")
+    with pytest.raises(InputError, match="cannot look into the dataset"):
+        list_inputs(config)

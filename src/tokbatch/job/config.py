@@ -73,8 +73,22 @@ class InputConfig:
     dataset: str | None = setting(None, help="a folder of Dataset.save_to_disk, or the name of a dataset on the hub")
     subset: str | None = setting(None, help="the dataset's configuration")
     split: str | None = setting(None, help="the dataset's split, needed where there are several")
+    streaming: bool = setting(False, help="read a dataset's files where they are, without a copy in the cache")
     text_column: str = setting("text", help="the column with the documents; dotted for a nested field")
     keep_columns: Literal["all"] | tuple[str, ...] = setting((), help='columns copied through; "all": all others')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackingConfig:
+    """Documents are packed into rows of one length, for training; without this section each has a row of its own."""
+
+    length: int = setting(help="tokens of a row", minimum=1, maximum=1 << 24)
+    pad: str = setting(help="the token that fills what is left of a row")
+    strategy: Literal["greedy", "best_fit"] = setting("greedy", help="in order, or where the least room is left")
+    split: bool = setting(True, help="cut documents: greedy at the end of every row, best_fit only what is longer")
+    too_long: Literal["fail", "truncate", "drop"] = setting(
+        "fail", help="without split: what a document does that is longer than a row"
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,8 +97,14 @@ class OutputConfig:
 
     path: str = setting(help="the folder to write; a job has one to itself")
     id_column: str = setting("input_ids", help="name of the column of ids")
-    id_type: Literal["int32", "uint16"] = setting("int32", help="uint16 where the largest id fits")
-    compression: Literal["zstd", "lz4", "snappy", "gzip", "brotli", "none"] = setting("zstd", help="of the parts")
+    id_type: Literal["int32", "uint16", "auto"] = setting(
+        "int32", help="uint16 where the largest id fits; auto: the smaller one that does"
+    )
+    format: Literal["parquet", "arrow", "megatron", "bin"] = setting("parquet", help="of the parts: docs/output.md")
+    compression: Literal["zstd", "lz4", "snappy", "gzip", "brotli", "none"] | None = setting(
+        None, help="of the parts; not set: zstd, where the format can"
+    )
+    packing: PackingConfig | None = setting(None, help="rows of one length: see output.packing")  # noqa: RUF009
     max_part_bytes: int = setting(
         0, help="bytes that a part may have, unless a single row has more; 0: a part holds a shard", minimum=0
     )
@@ -150,7 +170,7 @@ class JobConfig:
         del table["base"], table["output"]["path"]
         for key in ("file", "name", "revision", "engine"):
             del table["tokenizer"][key]
-        for key in ("files", "format", "dataset", "subset", "split"):
+        for key in ("files", "format", "dataset", "subset", "split", "streaming"):
             del table["input"][key]
         del table["check"]["on_lossy"]
         for key in ("workers", "retries", "on_bad_file", "on_bad_row"):
@@ -249,8 +269,8 @@ def _rules(config: _Sections) -> Iterator[tuple[tuple[str, ...], str]]:
         if bool(source.files) == (source.dataset is not None):
             given = "both" if source.files else "neither"
             yield ("input.files", "input.dataset"), f"give either input.files or input.dataset, here are {given}"
-        for key in ("subset", "split"):
-            if getattr(source, key) is not None and source.dataset is None:
+        for key in ("subset", "split", "streaming"):
+            if getattr(source, key) and source.dataset is None:
                 yield (f"input.{key}", "input.dataset"), "is for a dataset"
         if not source.text_column:
             yield ("input.text_column",), "is empty"
@@ -262,6 +282,25 @@ def _rules(config: _Sections) -> Iterator[tuple[tuple[str, ...], str]]:
     if output is not None:
         if not output.id_column:
             yield ("output.id_column",), "is empty"
+        allowed = {"parquet": None, "arrow": ("zstd", "lz4", "none")}.get(output.format, ("none",))
+        if output.compression and allowed and output.compression not in allowed:
+            choices = " or ".join(f'"{choice}"' for choice in allowed)
+            yield (
+                ("output.compression", "output.format"),
+                f'expected {choices} for the format "{output.format}", got "{output.compression}"',
+            )
+        if output.packing is not None:
+            if output.format in ("megatron", "bin"):
+                yield (("output.packing", "output.format"), f'the format "{output.format}" is for whole documents')
+            if source is not None and source.keep_columns:
+                yield ("input.keep_columns", "output.packing"), "packed rows have no place for columns of documents"
+            if output.max_part_bytes:
+                yield ("output.max_part_bytes", "output.packing"), "packed parts are limited by run.shard_bytes"
+        if output.format in ("megatron", "bin") and source is not None and source.keep_columns:
+            yield (
+                ("input.keep_columns", "output.format"),
+                f'the format "{output.format}" has no place for other columns than the ids',
+            )
         if "://" in output.path or not output.path:
             yield ("output.path",), f'expected a folder of this machine, got "{output.path}"'
     if config.check is not None and config.check.round_trip == "off" and config.check.on_lossy == "fail":

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
-from tokbatch.job.inputs import Input
+from tokbatch.job.inputs import KINDS, Input, all_suffixes
 from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
 
 UNIT_BYTES = 4 << 20
@@ -98,6 +98,41 @@ def _load(source: Input) -> Any:
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"cannot load the dataset: {text[0]}", where=source.name) from None
     return _one_split(loaded, source)
+
+
+def list_dataset_files(source: Input) -> list[tuple[str, str]]:
+    """Give (name, path or URL) of the data files of one split, for them to be read where they are.
+
+    They are read as files, by `parquet_input.py` and the others: features that the dataset declares are not applied.
+    Raises `InputError` for a dataset that is made of anything else.
+    """
+    import datasets
+
+    if any(os.path.exists(os.path.join(source.path, mark)) for mark in MARKS):
+        raise InputError(
+            "a folder of save_to_disk is read where it is already", where=source.name, hint="leave out input.streaming"
+        )
+    try:
+        by_split = datasets.load_dataset_builder(source.path, source.subset).config.data_files or {}
+    except Exception as error:
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"cannot look into the dataset: {text[0]}", where=source.name) from None
+    paths = [str(path) for path in _one_split({str(name): files for name, files in by_split.items()}, source)]
+    known = tuple(suffix for kind, suffixes in KINDS.items() for suffix in all_suffixes(kind, suffixes))
+    bad = [path for path in paths if not path.lower().endswith(known)]
+    if bad or not paths:
+        what = f"{os.path.basename(bad[0])} is no Parquet, Arrow, JSON lines or text" if bad else "it has no data files"
+        raise InputError(f"cannot be streamed: {what}", where=source.name, hint="leave out input.streaming")
+    folder = source.path.rstrip("/") + "/"
+    return [
+        (
+            path.removeprefix(folder).split("@", 1)[-1].split("/", 1)[-1]
+            if "://" in path
+            else path.removeprefix(folder),
+            path,
+        )
+        for path in paths
+    ]
 
 
 def _from_hub(source: Input) -> Any:

@@ -62,6 +62,12 @@ def list_inputs(config: JobConfig) -> InputList:
     twice is taken once. What lies in the output folder is no input, nor is another job's output below a folder or
     glob. Raises `InputError` for what matches nothing.
     """
+    if config.input.dataset is not None and config.input.streaming:
+        from tokbatch.job.dataset_input import list_dataset_files
+
+        source = _dataset(config, config.input.dataset)
+        files = list_dataset_files(source)
+        return InputList([Input(kind_of(path), f"{source.name}/{name}", path) for name, path in files])
     if config.input.dataset is not None:
         return InputList([_dataset(config, config.input.dataset)])
     return list_files(config.input.files, config.base, str(config.output_path), config.input)
@@ -104,12 +110,13 @@ def kind_of(path: str, asked: str = "auto") -> Kind:
         kind: Kind = asked  # type: ignore[assignment]  # one of the config's own words
         return kind
     for kind, suffixes in KINDS.items():
-        if path.lower().endswith(_all_suffixes(kind, suffixes)):
+        if path.lower().endswith(all_suffixes(kind, suffixes)):
             return kind
     return "parquet"
 
 
-def _all_suffixes(kind: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+def all_suffixes(kind: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the ends of the names of a format, those of compressed files with them."""
     if kind in ("parquet", "arrow"):
         return suffixes
     return suffixes + tuple(suffix + end for suffix in suffixes for end in COMPRESSED)
@@ -119,7 +126,7 @@ def _suffixes(asked: str) -> tuple[str, ...] | None:
     """Give the ends of the names that count in a folder; None: all files, where the config says what they are."""
     if asked != "auto":
         return None
-    return tuple(suffix for kind, suffixes in KINDS.items() for suffix in _all_suffixes(kind, suffixes))
+    return tuple(suffix for kind, suffixes in KINDS.items() for suffix in all_suffixes(kind, suffixes))
 
 
 def _as_documents(pattern: str, new: list[tuple[str, str]], base: str, asked: str) -> list[Input]:
@@ -142,11 +149,12 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 def _outputs(pattern: str, base: str, paths: Iterable[str]) -> set[str]:
     """Find the folders of jobs' outputs in which files lie, below what the pattern itself names."""
     if "://" in pattern:
-        file_system = filesystem_of(pattern)[0]
+        file_system, inner = filesystem_of(pattern)
+        root = str(file_system.unstrip_protocol(inner))
         holds: Callable[[str], bool] = lambda folder: file_system.exists(f"{folder}/{STATE}")  # noqa: E731
     else:
         holds = lambda folder: os.path.isdir(os.path.join(folder, STATE))  # noqa: E731
-    root = pattern if "://" in pattern else resolve(pattern, base)
+        root = resolve(pattern, base)
     while glob.has_magic(root):
         root = posixpath.dirname(root)
     known: dict[str, bool] = {}

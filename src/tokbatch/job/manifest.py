@@ -31,6 +31,7 @@ _SHAPE: dict[str, Any] = {
     "engine": str,
     "tokenizer": {"sha256": str, "vocab_size": int},
     "config": {"base": str},
+    "id_type": str,
     "inputs": [
         {"kind": str, "name": str, "path": str, "subset": str | None, "split": str | None}
         | {"rows": int, "sha256": str}
@@ -66,8 +67,17 @@ def shard_record(job: Job, result: ShardResult) -> dict[str, Any]:
             for file in part.files
         )
         place = {"input": name, "units": [shard.start, shard.stop], "first_row": part.first_row}
-        counts = {"rows": part.rows, "tokens": part.tokens, "bytes": first["bytes"], "sha256": first["sha256"]}
-        parts.append({"path": first["path"], **place, **counts, **({"files": others} if others else {})})
+        counts: dict[str, Any] = {
+            "rows": part.rows,
+            "tokens": part.tokens,
+            "bytes": first["bytes"],
+            "sha256": first["sha256"],
+        }
+        if others:
+            counts["files"] = others
+        if result.packing is not None:
+            counts["packing"] = result.packing.to_json()
+        parts.append({"path": first["path"], **place, **counts})
     return {
         "shard": job.shard_identity(shard),
         "parts": parts,
@@ -82,6 +92,12 @@ def part_file_name(job: Job, shard: Shard, number: int, suffix: str) -> str:
     """Name a file of a part under data/; `number` counts the parts of a shard, where there can be several."""
     several = f"-{number:03d}" if job.config.output.max_part_bytes else ""
     return f"{shard.part_name(job.inputs[shard.input].input.name)}{several}{suffix}"
+
+
+def documents_of(part: Mapping[str, Any]) -> int:
+    """Give the number of rows of the input that are in a part."""
+    packing = part.get("packing")
+    return int(part["rows"] if packing is None else packing["documents"])
 
 
 def files_of(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -209,6 +225,7 @@ def _manifest(
         "tokenizer": {**source, "sha256": job.identity["tokenizer_sha256"], "vocab_size": job.tokenizer.vocab_size},
         "config": job.config.to_table(),
         "inputs": [{**_described(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs],
+        "id_type": job.transform.options.id_type,
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
         "parts": [part for record in records for part in record["parts"]],
         "quarantine": quarantine_lists(skipped, records),

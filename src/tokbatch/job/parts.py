@@ -6,13 +6,14 @@ go into them is the sink's business (`sinks/`), their final names are given in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tokbatch.job.packing import BOUNDARIES
 from tokbatch.job.sinks import PartWriter, Sink
 from tokbatch.job.sources import bounded
 from tokbatch.job.storage import HashedFile, Storage
@@ -40,6 +41,14 @@ class WrittenPart:
     first_row: int
     rows: int
     tokens: int
+
+
+def tokens_of(batch: pa.RecordBatch, id_column: str) -> int:
+    """Count the ids of a batch of a part, without what fills packed rows up."""
+    ids = batch.column(id_column)
+    if pa.types.is_fixed_size_list(ids.type):
+        return sum(boundaries[-1] for boundaries in batch.column(BOUNDARIES).to_pylist())
+    return int(pc.sum(pc.list_value_length(ids)).as_py() or 0)
 
 
 class PartsWriter:
@@ -76,6 +85,11 @@ class PartsWriter:
                 self._close()
             self._append(piece)
 
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Append some batches."""
+        for batch in batches:
+            self.write(batch)
+
     def __enter__(self) -> PartsWriter:
         self._open()
         return self
@@ -97,7 +111,7 @@ class PartsWriter:
     def _append(self, batch: pa.RecordBatch) -> None:
         (self._writer or self._open()).write(batch)
         self._rows += batch.num_rows
-        self._tokens += pc.sum(pc.list_value_length(batch.column(self._ids))).as_py() or 0
+        self._tokens += tokens_of(batch, batch.schema.names[self._ids])
 
     def _size(self) -> int:
         return sum(file.size for _, file in self._files) + (self._writer.held_bytes if self._writer else 0)

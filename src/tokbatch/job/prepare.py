@@ -15,7 +15,7 @@ import typing
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ from tokbatch.engine import engine_told
 from tokbatch.errors import ConfigError, InputError, SpecError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, InputList, list_inputs
+from tokbatch.job.packing import packed_schema
 from tokbatch.job.plan import SMALLEST, Shard, plan_shards, shard_size
 from tokbatch.job.schema import unify_schemas
 from tokbatch.job.sinks import Sink, build_sink
@@ -34,6 +35,7 @@ from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
 
 FOOTERS_AT_ONCE = 8
+IdType: TypeAlias = Literal["int32", "uint16"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Job:
     tokenizer: Tokenizer
     transform: Transform
     sink: Sink
+    pad_id: int
     read_options: ReadOptions
     inputs: tuple[InputFacts, ...]
     skipped: tuple[tuple[str, str], ...]
@@ -88,7 +91,7 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
     with engine_told():  # `run` does, and the plan
         tokenizer = load_tokenizer(config)
         transform = build_transform(config, tokenizer)
-    sink = build_sink(config.output)
+    sink = build_sink(config.output, id_type_of(config, tokenizer))
     options = read_options(config)
     facts: list[InputFacts] = []
     skipped: list[tuple[str, str]] = []
@@ -104,6 +107,8 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
     if not facts:
         raise InputError("none of the inputs can be read", where=skipped[0][0], hint=skipped[0][1])
     schema = unify_schemas([(fact.input.name, fact.schema) for fact in facts], config.output.id_column)
+    if config.output.packing is not None:
+        schema = packed_schema(schema, config.output.id_column, config.output.packing.length)
     units = [fact.units for fact in facts]
     shards = plan_shards(units, shard_size(units, config.run.shard_bytes))
     identity = {
@@ -120,6 +125,7 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
         tokenizer,
         transform,
         sink,
+        pad_id_of(config, tokenizer),
         options,
         tuple(facts),
         tuple(skipped),
@@ -168,7 +174,7 @@ def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
             )
         second = tokenizer.with_options(engine="reference")
     try:
-        return Transform(transform_options(config), tokenizer, second)
+        return Transform(transform_options(config, id_type_of(config, tokenizer)), tokenizer, second)
     except ConfigError as error:
         if error.where is not None:  # one problem, and its key
             raise
@@ -185,6 +191,25 @@ def _dotted(problem: str) -> str:
     return problem
 
 
+def pad_id_of(config: JobConfig, tokenizer: Tokenizer) -> int:
+    """Give the id that fills packed rows; 0 where none are packed. Raises `ConfigError`."""
+    packing = config.output.packing
+    if packing is None:
+        return 0
+    token_id = tokenizer.token_to_id(packing.pad)
+    if token_id is None:
+        raise ConfigError(f'"{packing.pad}" is no token of the vocabulary', where="output.packing.pad")
+    return token_id
+
+
+def id_type_of(config: JobConfig, tokenizer: Tokenizer) -> IdType:
+    """Give the type of the ids. "auto" goes by the largest id there is, never by how many there are."""
+    asked = config.output.id_type
+    if asked != "auto":
+        return asked
+    return "uint16" if tokenizer.engine.max_id <= 0xFFFF else "int32"
+
+
 def read_options(config: JobConfig) -> ReadOptions:
     """Give the part of a config that a source needs."""
     kept, tokenizer = config.input.keep_columns, config.tokenizer
@@ -194,13 +219,13 @@ def read_options(config: JobConfig) -> ReadOptions:
     return ReadOptions(config.input.text_column, columns, config.input.types)
 
 
-def transform_options(config: JobConfig) -> TransformOptions:
-    """Give the part of a config that the transform of a batch needs."""
+def transform_options(config: JobConfig, id_type: IdType) -> TransformOptions:
+    """Give the part of a config that the transform of a batch needs; see `id_type_of`."""
     return TransformOptions(
         text_column=config.input.text_column,
         keep_columns=config.input.keep_columns,
         id_column=config.output.id_column,
-        id_type=config.output.id_type,
+        id_type=id_type,
         add_special_tokens=config.tokenizer.add_special_tokens,
         prepend=config.tokenizer.prepend,
         append=config.tokenizer.append,

@@ -292,6 +292,8 @@ class _Run:
             folder=self.storage.folder,
             schema=job.schema,
             sink=job.sink,
+            packing=config.output.packing,
+            pad_id=job.pad_id,
             read_options=job.read_options,
             max_part_bytes=config.output.max_part_bytes,
             batch_bytes=config.run.batch_bytes,

@@ -21,12 +21,15 @@ import pyarrow.compute as pc
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError, TokbatchError
-from tokbatch.job.config import JobConfig, read_config
+from tokbatch.job.config import JobConfig, PackingConfig, read_config
 from tokbatch.job.inputs import Input
-from tokbatch.job.manifest import files_of, read_manifest, read_stats
+from tokbatch.job.manifest import documents_of, files_of, read_manifest, read_stats
+from tokbatch.job.packing import BOUNDARIES, unpack
+from tokbatch.job.parts import tokens_of
 from tokbatch.job.prepare import load_tokenizer, read_options, transform_options
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
+from tokbatch.job.sinks.ids import without_nulls
 from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
@@ -60,8 +63,8 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     rows: dict[str, int] = {entry["name"]: 0 for entry in manifest["inputs"]}
     tokens = dict(rows)
     transform = _transform(config, manifest, found) if sample_rate > 0 else None
-    sink = build_sink(config.output)
-    again = None if transform is None else _Again(transform, sink, read_options(config))
+    sink = build_sink(config.output, manifest["id_type"])
+    again = None if transform is None else _Again(transform, sink, read_options(config), config.output.packing)
     inputs = {entry["name"]: entry for entry in manifest["inputs"]}
     for (name, _), group in itertools.groupby(manifest["parts"], lambda part: (part["input"], part["units"])):
         parts, whole = list(group), True
@@ -70,8 +73,8 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
             whole &= _check_part(folder, part, sink, found)
             if part["first_row"] != rows[name]:
                 found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[name]} expected")
-            rows[name] = part["first_row"] + part["rows"]
-            tokens[name] += part["tokens"]
+            rows[name] = part["first_row"] + documents_of(part)
+            tokens[name] += part["tokens"] + part.get("packing", {}).get("dropped_tokens", 0)
         if whole and again is not None:
             _check_rows(folder, parts, inputs[name], again, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
@@ -91,6 +94,7 @@ class _Again:
     transform: Transform
     sink: Sink
     options: ReadOptions
+    packing: PackingConfig | None
     opened: tuple[str, Source] | None = None
 
     def open(self, entry: Mapping[str, Any]) -> Source:
@@ -111,7 +115,7 @@ def _transform(config: JobConfig, manifest: Mapping[str, Any], found: Verificati
     if tokenizer.digest != manifest["tokenizer"]["sha256"]:
         found.problems.append("the tokenizer is not the one that the job had, no row was made anew")
         return None
-    options = dataclasses.replace(transform_options(config), round_trip="off", crosscheck=0.0)
+    options = dataclasses.replace(transform_options(config, manifest["id_type"]), round_trip="off", crosscheck=0.0)
     return Transform(options, tokenizer)
 
 
@@ -122,9 +126,10 @@ def _check_part(folder: Path, part: Mapping[str, Any], sink: Sink, found: Verifi
         return False
     rows = tokens = 0
     try:
-        for batch in sink.read_part(_paths(folder, part), [sink.id_column]):
+        columns = [sink.id_column, *([BOUNDARIES] if "packing" in part else [])]
+        for batch in sink.read_part(_paths(folder, part), columns):
             rows += batch.num_rows
-            tokens += pc.sum(pc.list_value_length(batch.column(0))).as_py() or 0
+            tokens += tokens_of(batch, sink.id_column)
     except (pa.ArrowException, OSError, ValueError, TokbatchError) as error:
         found.problems.append(f"{part['path']}: cannot be read: {error}")
         return False
@@ -172,15 +177,27 @@ def _check_rows(
             found.problems.append(f"{entry['name']}: the input has changed since the job read it")
             return
         units = opened.units()[slice(*parts[0]["units"])]
-        reader = _Rows(batch for part in parts for batch in again.sink.read_part(_paths(folder, part)))
+        batches = (batch for part in parts for batch in again.sink.read_part(_paths(folder, part)))
+        packed = unpack(batches, again.sink.id_column) if "packing" in parts[0] else None
+        reader = _Rows(batches)
         row = parts[0]["first_row"]
         columns = transform.input_columns(opened.schema)
         for batch in opened.batches(units, columns, BATCH_BYTES, row, on_bad_row):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
-            written = _chosen(reader.take(batch.num_rows), chosen)
             given_up = {row + i: bad[n] for i, n in enumerate(numbers.filter(chosen).to_pylist()) if n in bad}
             made, _ = transform.transform(_chosen_batch(batch, chosen), row, given_up=given_up)
+            if packed is not None:
+                problem = _packed_difference(made, numbers.filter(chosen).to_pylist(), packed, again.packing)
+                if problem:
+                    found.problems.append(f"{parts[0]['path']}: {problem}")
+                    return
+                found.sampled_rows += made.num_rows
+                row += batch.num_rows
+                continue
+            written = _chosen(reader.take(batch.num_rows), chosen)
+            if not again.sink.keeps_nulls:
+                made = pa.record_batch([without_nulls(made.column(0))], names=made.schema.names)
             made = fit(made, written.schema)
             if not pa.Table.from_batches([made]).equals(written):
                 numbers = numbers.filter(chosen)
@@ -204,6 +221,19 @@ def _chosen(rows: pa.Table, chosen: pa.BooleanArray) -> pa.Table:
 def _chosen_batch(batch: pa.RecordBatch, chosen: pa.BooleanArray) -> pa.RecordBatch:
     batches = _chosen(pa.Table.from_batches([batch]), chosen).to_batches()
     return batches[0] if batches else batch.slice(0, 0)
+
+
+def _packed_difference(
+    made: pa.RecordBatch, rows: Sequence[int], packed: Mapping[int, list[int]], config: PackingConfig | None
+) -> str | None:
+    """Compare documents made anew with those that packed rows hold."""
+    for row, ids in zip(rows, made.column(0).to_pylist(), strict=True):
+        expected = ids or []
+        if config is not None and not config.split and len(expected) > config.length:
+            expected = expected[: config.length] if config.too_long == "truncate" else []
+        if packed.get(row, []) != expected:
+            return f"input row {row}: its pieces are {str(packed.get(row))[:80]}, made anew it is {str(expected)[:80]}"
+    return None
 
 
 def _first_difference(made: pa.RecordBatch, written: pa.Table, numbers: pa.Array) -> str:

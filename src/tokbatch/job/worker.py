@@ -28,7 +28,9 @@ import pyarrow as pa
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
+from tokbatch.job.config import PackingConfig
 from tokbatch.job.inputs import Input
+from tokbatch.job.packing import Packer, PackingCounts
 from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
@@ -51,6 +53,8 @@ class WorkerSetup:
     folder: Path
     schema: pa.Schema
     sink: Sink
+    packing: PackingConfig | None
+    pad_id: int
     read_options: ReadOptions
     batch_bytes: int
     max_part_bytes: int
@@ -90,6 +94,7 @@ class ShardResult:
     stats: Stats
     seconds: float
     failures: tuple[tuple[int, str], ...] = ()
+    packing: PackingCounts | None = None
 
 
 def work(connection: Any, pickled_setup: bytes) -> None:
@@ -139,6 +144,7 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     columns = setup.transform.input_columns(source.schema)
     stats, row, failures = Stats(), first, _Failures()
     partial, limit = task.partial, setup.max_part_bytes
+    packer = None if setup.packing is None else Packer(setup.packing, setup.schema, setup.pad_id)
     with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
         given_up = dict(task.given_up)
         on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
@@ -147,15 +153,20 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
             output, counted = setup.transform.transform(batch, row, given_up=given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
-            writer.write(fit(output, setup.schema))
+            if packer is None:
+                writer.write(fit(output, setup.schema))
+            else:
+                writer.write_all(packer.add(output.column(0), row))
             stats = stats.merge(counted)
             row += batch.num_rows
             progress(row - shard.first_row)
+        if packer is not None:
+            writer.write_all(packer.finish())
         beyond = 0 if task.rows else sum(batch.num_rows for batch in batches)
     if row != stop or beyond:
         raise InputError(f"{row - first + beyond} rows from row {first}, the plan says {stop - first}", where=name)
-    seconds = time.monotonic() - start
-    return ShardResult(shard, tuple(writer.parts), stats, seconds, tuple(failures.kept))
+    seconds, counts = time.monotonic() - start, packer.counts if packer is not None else None
+    return ShardResult(shard, tuple(writer.parts), stats, seconds, tuple(failures.kept), counts)
 
 
 def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:

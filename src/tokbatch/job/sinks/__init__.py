@@ -44,6 +44,10 @@ class Sink(Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """The ends of the names of a part's files, each with its dot; the first is the one that is named by a part."""
 
+    @property
+    def keeps_nulls(self) -> bool:
+        """Whether a null document can be told from an empty one in a part."""
+
     def part_schema(self, schema: pa.Schema) -> pa.Schema:
         """Give the schema of a part from that of the transform's batches. Raises `InputError` for what has no place."""
 
@@ -54,8 +58,21 @@ class Sink(Protocol):
         """Read a part back in batches: these columns, or all that there are."""
 
 
-def build_sink(output: OutputConfig) -> Sink:
-    """Give the sink of a config."""
+def build_sink(output: OutputConfig, id_type: str) -> Sink:
+    """Give the sink of a config; `id_type` is "int32" or "uint16", whatever the config leaves open."""
+    compression = output.compression or "zstd"
+    if output.format == "arrow":
+        from tokbatch.job.sinks.arrow import ArrowSink
+
+        return ArrowSink(output.id_column, id_type, compression)
+    if output.format == "megatron":
+        from tokbatch.job.sinks.megatron import MegatronSink
+
+        return MegatronSink(output.id_column, id_type)
+    if output.format == "bin":
+        from tokbatch.job.sinks.flat import FlatSink
+
+        return FlatSink(output.id_column, id_type)
     from tokbatch.job.sinks.parquet import ParquetSink
 
-    return ParquetSink(output.id_column, output.id_type, output.compression)
+    return ParquetSink(output.id_column, id_type, compression)

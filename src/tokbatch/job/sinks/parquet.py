@@ -15,15 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tokbatch.job.sinks.ids import id_list_type
 from tokbatch.job.storage import HashedFile
 
 ROW_GROUP_BYTES = 32 << 20
 READ_ROWS = 8192
-
-
-def id_list_type(id_type: str) -> pa.DataType:
-    """Give the type of the column of ids: lists whose elements are never null."""
-    return pa.list_(pa.field("element", getattr(pa, id_type)(), nullable=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +34,11 @@ class ParquetSink:
     def suffixes(self) -> tuple[str, ...]:
         """See `Sink`."""
         return (".parquet",)
+
+    @property
+    def keeps_nulls(self) -> bool:
+        """See `Sink`."""
+        return True
 
     def part_schema(self, schema: pa.Schema) -> pa.Schema:
         """See `Sink`: the ids are never null within a list."""
