@@ -33,7 +33,7 @@ from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
 from tokbatch.hub import tokenizer_file
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
-from tokbatch.spec.lazy import LazySpec, Source, content_name
+from tokbatch.spec.lazy import LazySpec, Source, content_name, content_name_of_file
 from tokbatch.spec.read import as_bytes, load_text, read_spec
 
 Texts: TypeAlias = Sequence[str | None] | pa.Array | pa.ChunkedArray
@@ -69,13 +69,16 @@ class Tokenizer:
         with the JSON path.
         """
         encode_special_tokens = _flag(encode_special_tokens, "encode_special_tokens")
-        return cls(_read_when_asked(load_text(path), encode_special_tokens), engine)
+        is_plain = isinstance(path, (str, os.PathLike)) and not str(path).endswith(".gz")
+        source = (_file_to_read(path) if is_plain else None) or _text_to_read(load_text(path))
+        return cls(LazySpec(source, {"encode_special_tokens": encode_special_tokens}), engine)
 
     @classmethod
     def from_json(cls, data: str | bytes, engine: str = "auto", encode_special_tokens: bool = False) -> Tokenizer:
         """Load from the text of a tokenizer.json. See `from_file`."""
         encode_special_tokens = _flag(encode_special_tokens, "encode_special_tokens")
-        return cls(_read_when_asked(as_bytes(data), encode_special_tokens), engine)
+        source = _text_to_read(as_bytes(data))
+        return cls(LazySpec(source, {"encode_special_tokens": encode_special_tokens}), engine)
 
     @classmethod
     def from_pretrained(
@@ -283,9 +286,18 @@ def _unpickle(outline: bytes, entries: bytes, content: str, changes: bytes, engi
     return Tokenizer(LazySpec(source, {k: v for k, v in changed.items() if v is not msgspec.UNSET}), engine)
 
 
-def _read_when_asked(text: bytes, encode_special_tokens: bool) -> LazySpec:
-    spec = LazySpec(Source(lambda: read_spec(text), content_name(text)))
-    return spec.replace(encode_special_tokens=True) if encode_special_tokens else spec
+def _text_to_read(text: bytes) -> Source:
+    return Source(lambda _: read_spec(text), content_name(text))
+
+
+def _file_to_read(path: str | os.PathLike[str]) -> Source | None:
+    def read(source: Source) -> TokenizerSpec:
+        text = load_text(path)
+        source.is_of(content_name(text))
+        return read_spec(text)
+
+    content = content_name_of_file(path)
+    return None if content is None else Source(read, content)
 
 
 def _flag(value: Any, name: str = "add_special_tokens") -> bool:

@@ -9,6 +9,8 @@ for a file of tables, and for a pickle.
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -31,8 +33,8 @@ class Source:
     `content` is a name for it, a digest: two sources with the same one give the same spec.
     """
 
-    def __init__(self, read: Callable[[], TokenizerSpec], content: str | None = None):
-        self._read: Callable[[], TokenizerSpec] | None = read
+    def __init__(self, read: Callable[[Source], TokenizerSpec], content: str | None = None):
+        self._read: Callable[[Source], TokenizerSpec] | None = read
         self._content = content
         self._spec: TokenizerSpec | None = None
         self._outline: TokenizerSpec | None = None
@@ -43,7 +45,7 @@ class Source:
     def packed(cls, outline: bytes, entries: Callable[[], Any], content: str) -> Source:
         """Give the source of a spec that was packed."""
         unpacked = unpack_outline(outline)
-        source = cls(lambda: unpack(unpacked, entries()), content)
+        source = cls(lambda _: unpack(unpacked, entries()), content)
         source._outline, source._entries = unpacked, entries
         return source
 
@@ -52,15 +54,19 @@ class Source:
         if self._outline is not None and self._outline != outline:
             return False
         self._outline, self._entries, self._digest = outline, entries, digest_of_spec
-        self._read = lambda: unpack(outline, entries())
+        self._read = lambda _: unpack(outline, entries())
         return True
+
+    def is_of(self, content: str) -> None:
+        """Say what it was really read from, where that may have changed since it was named."""
+        self._content = content
 
     @property
     def spec(self) -> TokenizerSpec:
         """All of it. Raises `SpecError` and `UnsupportedError` where it is read from a text that is none."""
         if self._spec is None:
             assert self._read is not None
-            self._spec = self._read()
+            self._spec = self._read(self)
             self._read = None
         return self._spec
 
@@ -109,7 +115,7 @@ class LazySpec:
     @classmethod
     def of(cls, spec: TokenizerSpec | LazySpec) -> LazySpec:
         """Give a spec in this form."""
-        return spec if isinstance(spec, LazySpec) else cls(Source(lambda: spec))
+        return spec if isinstance(spec, LazySpec) else cls(Source(lambda _: spec))
 
     def replace(self, **changes: Any) -> LazySpec:
         """Give the spec with other options."""
@@ -141,8 +147,27 @@ def content_name(*parts: Any) -> str:
     """Give the name of what consists of these parts."""
     name = hashlib.sha256()
     for part in parts:
-        name.update(memoryview(part).nbytes.to_bytes(8, "little"))
         name.update(part)
+        name.update(memoryview(part).nbytes.to_bytes(8, "little"))
+    return name.hexdigest()
+
+
+def content_name_of_file(path: str | os.PathLike[str]) -> str | None:
+    """Give the name of a file's content, read piece by piece; None where it is no file that can be read twice.
+
+    Half of the time of loading a large file from tables would go into memory for its text.
+    """
+    name, piece, size = hashlib.sha256(), bytearray(1 << 18), 0
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with open(path, "rb", buffering=0) as file:
+            while count := file.readinto(piece):
+                name.update(memoryview(piece)[:count])
+                size += count
+    except (OSError, ValueError, TypeError):
+        return None  # whoever reads it says why
+    name.update(size.to_bytes(8, "little"))
     return name.hexdigest()
 
 

@@ -158,6 +158,34 @@ def test_the_spec_can_be_had_when_the_file_is_gone(cache, tmp_path):
     )
 
 
+def test_a_file_that_changes_while_it_is_read_is_kept_as_what_was_read(cache, tmp_path, monkeypatch):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(text_of("llama"), encoding="utf-8")
+    monkeypatch.setattr("tokbatch.tokenizer.load_text", lambda path: text_of("unigram").encode())
+    changed = tb.Tokenizer.from_file(path, engine="native")
+
+    assert changed.spec == load(text_of("unigram")).spec
+    assert len(list(cache.iterdir())) == 1
+    monkeypatch.undo()
+    monkeypatch.setenv(table_cache.SETTING, str(cache.parent))
+    assert tb.Tokenizer.from_file(path, engine="native").digest == load(text_of("llama")).digest != changed.digest
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
+def test_a_pipe_is_read_once(cache, tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    code = "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "pipe.json"], stdin=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdin is not None
+        writer.stdin.write(text_of("llama"))
+        writer.stdin.close()
+        tok = tb.Tokenizer.from_file(tmp_path / "pipe.json", engine="native")
+
+    assert pickle.dumps(tok) == pickle.dumps(load(text_of("llama")))
+
+
 def sections_of(data: bytes) -> list[tuple[int, int]]:
     """Give start and end of all tables and documents, the directory too."""
     directory, tables, documents = struct.unpack_from("=QII", data, 72)
