@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint oracles bench clean
+# What the native engine's own targets need; without it they say so and are passed over.
+CARGO := $(shell command -v cargo 2>/dev/null)
+DIST ?= dist
+FUZZ_SECONDS ?= 120
+
+.PHONY: help demo test test-all test-native fuzz lint wheel oracles bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -21,14 +26,36 @@ demo: $(STAMP)  ## tokenize the sample corpus and print what was lost, file by f
 
 test: $(STAMP)  ## the tests
 	$(BIN)/python -m pytest -m "not long"
+ifdef CARGO
+	cd native && cargo test --locked --quiet
+else
+	@echo "the tests of the crate native/ are not run: there is no cargo"
+endif
 
 test-all: $(STAMP)  ## the tests, with the exhaustive and the random ones
 	$(BIN)/python -m pytest
 
-lint: $(STAMP)  ## ruff and mypy
+test-native:  ## the tests of the crate native/, and its unsafe code under Miri (or in a checked build)
+	scripts/test_native.sh
+
+fuzz: $(STAMP)  ## look for texts and files that break a property, FUZZ_SECONDS for each
+	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
+
+lint: $(STAMP)  ## ruff and mypy; rustfmt and clippy where they are
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+ifdef CARGO
+	@if cargo fmt --version >/dev/null 2>&1; then cd native && cargo fmt --check; else echo "no rustfmt here"; fi
+	@if cargo clippy --version >/dev/null 2>&1; then \
+	    cd native && cargo clippy --locked --all-targets --features python,abi3 --quiet -- -D warnings; \
+	else echo "no clippy here"; fi
+endif
+
+wheel:  ## a wheel with the native engine, for machines without cargo (one for all Pythons from 3.11 on)
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(DIST) .
+	@$(PYTHON) -m zipfile --list $$(ls -t $(DIST)/tokbatch-*.whl | head -n 1) | grep _native || \
+	    { echo "the wheel lacks the native engine: is there a cargo?" >&2; exit 1; }
 
 oracles: $(STAMP)  ## regenerate the frozen answers of the oracle and compare them with the committed ones
 	$(BIN)/python tests/oracles/make_oracles.py --check

@@ -88,10 +88,10 @@ def test_an_id_that_does_not_fit_is_an_error(engine):
 
 
 @pytest.mark.parametrize("token_id", [2**31, 2**32 - 1])
-def test_an_id_beyond_31_bits_is_an_error_of_its_row(token_id):
+def test_an_id_beyond_31_bits_is_an_error_of_its_row(engine, token_id):
     """`encode` gives it, a column of int32 cannot. (Ids up to 32 bits load, as in the oracle.)"""
     value = {"model": {"type": "WordLevel", "vocab": {"a": token_id, "b": 1}, "unk_token": "b"}, "added_tokens": []}
-    tok = tb.Tokenizer.from_json(json.dumps(value), engine="reference")
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine=engine)
 
     assert tok.encode("a").ids == [token_id]
     for call in (tok.encode_batch, tok.count_batch):

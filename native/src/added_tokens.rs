@@ -10,6 +10,7 @@ use aho_corasick::{Anchored, MatchKind};
 use crate::character_table::{set_named, CharacterSet};
 use crate::error::{Class, Error, Result};
 use crate::hash::FastMap;
+use crate::models::written::quoted_whole;
 use crate::spec::{AddedToken, AddedTokens};
 
 /// A match, in bytes of the text that was searched. See `AddedMatch` in the reference engine.
@@ -90,7 +91,7 @@ impl AddedTokenMatcher {
             if entries.len() > 1 {
                 let message = format!(
                     "several added tokens are {} once normalized; which of them it is changes from run to run in tokenizers",
-                    quoted(&text[start..end])
+                    quoted_whole(&text[start..end])
                 );
                 let error = Error::encode(message).coded("ambiguous-added-token");
                 return Err(error.hinted("remove all but one of them from added_tokens"));
@@ -115,7 +116,7 @@ impl Entry {
             let message = format!(
                 "the whitespace that the added token {} is made of was already consumed by the rstrip of the token \
                  before it (tokenizers crashes here)",
-                quoted(&self.content)
+                quoted_whole(&self.content)
             );
             let place = format!("character {}", text[..content_start].chars().count());
             let error = Error::encode(message).at(place).coded("added-token-overlap");
@@ -244,7 +245,7 @@ impl AddedVocabulary {
                 let message = format!(
                     "the normalizer leaves nothing of the added token {}, and tokenizers then finds it everywhere, \
                      crashes or does not end",
-                    quoted(&token.content)
+                    quoted_whole(&token.content)
                 );
                 let error = Error::new(Class::Unsupported, message).coded("added-token-normalized-away");
                 let place = format!("$.added_tokens[{}].content", token.place);
@@ -332,25 +333,6 @@ fn whitespace_after(text: &str, place: usize) -> usize {
     let set = whitespace();
     let taken = text[place..].chars().take_while(|&character| set.contains(character));
     place + taken.map(char::len_utf8).sum::<usize>()
-}
-
-/// A text in quotes, as Python's `repr` writes it where it has nothing but printable characters.
-fn quoted(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut written = String::from(quote);
-    for character in text.chars() {
-        match character {
-            '\\' => written.push_str("\\\\"),
-            '\n' => written.push_str("\\n"),
-            '\r' => written.push_str("\\r"),
-            '\t' => written.push_str("\\t"),
-            '\0'..='\x1f' | '\x7f'..='\u{a0}' | '\u{ad}' => written.push_str(&format!("\\x{:02x}", character as u32)),
-            _ if character == quote => written.extend(['\\', quote]),
-            _ => written.push(character),
-        }
-    }
-    written.push(quote);
-    written
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use crate::cache::Cache;
 use crate::columns::{IdColumn, TextColumn};
 use crate::encoding::Encoding;
 use crate::error::Result;
+use crate::limits::{checked_length, fault_of_test};
+use crate::locks::taken;
 use crate::models::{ModelFacts, PretokenModel, TokenModel};
 use crate::offsets::{DocumentOffsets, PretokenOffsets};
 use crate::pipeline::{ColumnRoad, Finish, CACHED_PRETOKENS};
@@ -49,6 +51,7 @@ where
     }
 
     fn encode_pretoken(&self, cache: &mut Cache<M::Scratch>, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
+        checked_length(pretoken.len())?;
         match self.reads_text {
             true => cache.encode_one(&*self.model, pretoken.as_bytes(), ids),
             false => cache.encode_one(&Tokenizing(&*self.model), pretoken.as_bytes(), ids),
@@ -56,10 +59,11 @@ where
     }
 
     fn with_cache<T>(&self, work: impl FnOnce(&mut Cache<M::Scratch>) -> T) -> T {
-        let free = self.caches.lock().ok().and_then(|mut caches| caches.pop());
+        let free = taken(&self.caches).and_then(|mut caches| caches.pop());
         let mut cache = free.unwrap_or_else(|| Box::new(Cache::new(CACHED_PRETOKENS)));
+        fault_of_test();
         let result = work(&mut cache);
-        if let Ok(mut caches) = self.caches.lock() {
+        if let Some(mut caches) = taken(&self.caches) {
             caches.push(cache);
         }
         result
@@ -123,6 +127,7 @@ where
                     continue;
                 }
                 found_tokens.clear();
+                checked_length(piece.text.len())?;
                 self.model.tokenize(&piece.text, cache.scratch(), &mut found_tokens)?;
                 let place = PretokenOffsets::new(&places, &piece);
                 for token in &found_tokens {

@@ -482,6 +482,9 @@ impl<S: Default> Cache<S> {
         pretoken: &[u8],
         ids: &mut Vec<u32>,
     ) -> Result<()> {
+        if pretoken.len() > LONGEST {
+            return model.encode(pretoken, &mut self.scratch, ids);
+        }
         self.make_room();
         let mut key = self.key_of_span(pretoken, 0, pretoken.len() as u32);
         if pretoken.len() > SHORT {

@@ -55,6 +55,14 @@ impl<'a> TextColumn<'a> {
     }
 }
 
+/// Columns hold ids in 32 bits with a sign.
+pub const LARGEST_ID: u32 = i32::MAX as u32;
+
+/// What to say of an id that does not fit a column.
+pub fn too_large(id: u32, row: usize) -> Error {
+    Error::encode(format!("id {id} does not fit int32")).in_row(row)
+}
+
 /// Lists of ids laid end to end, with the rows that failed (their lists are empty) and those that truncation cut.
 #[derive(Default)]
 pub struct IdColumn {
@@ -78,5 +86,26 @@ impl IdColumn {
         self.failures.clear();
         self.truncated_rows.clear();
         self.marks.clear();
+    }
+
+    /// Turn the rows with ids that do not fit a column into failures.
+    pub fn refuse_large_ids(&mut self) {
+        let mut kept = vec![];
+        let bounds: Vec<(usize, usize)> =
+            self.list_offsets.windows(2).map(|bounds| (bounds[0] as usize, bounds[1] as usize)).collect();
+        self.list_offsets.truncate(1);
+        for (row, (start, end)) in bounds.into_iter().enumerate() {
+            let ids = &self.ids[start..end];
+            match ids.iter().find(|&&id| id > LARGEST_ID) {
+                Some(&id) => {
+                    self.failures.push((row, too_large(id, row)));
+                    self.truncated_rows.retain(|&truncated| truncated != row as i64);
+                }
+                None => kept.extend_from_slice(ids),
+            }
+            self.list_offsets.push(kept.len() as i64);
+        }
+        self.failures.sort_by_key(|failure| failure.0);
+        self.ids = kept;
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_tokens::AddedMatch;
-use crate::columns::{IdColumn, TextColumn};
+use crate::columns::{IdColumn, TextColumn, LARGEST_ID};
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
 use crate::error::Result;
+use crate::limits::fault_of_test;
+use crate::locks::taken;
 use crate::models::ModelFacts;
 use crate::padding;
 use crate::post_processors::{Ending, PostProcessor};
@@ -42,6 +44,8 @@ pub struct Engine {
     columns: [OnceLock<Arc<ColumnDecoder>>; 2],
     receipts: Receipts,
     buffers: Mutex<Vec<IdColumn>>,
+    /// Some id of the vocabulary, of an added token or of the template does not fit a column.
+    has_large_ids: bool,
 }
 
 impl Engine {
@@ -71,7 +75,7 @@ impl Engine {
         let stations = Arc::new(Stations::build(spec)?);
         let added = Arc::new(AddedStrings::build(&spec.added_tokens, &stations.added.forms));
         let ending = |add_special_tokens| Ending::new(&processor, spec.options.truncation.as_ref(), add_special_tokens);
-        Ok(Engine {
+        let mut engine = Engine {
             endings: [false, true].map(ending),
             processor: Arc::clone(&processor),
             truncation: spec.options.truncation.clone(),
@@ -82,21 +86,31 @@ impl Engine {
             receipts: Receipts::default(),
             roads: Roads::build(spec, stations, tables)?,
             buffers: Mutex::default(),
-        })
+            has_large_ids: false,
+        };
+        let template = engine.processor.single_template().unwrap_or_default();
+        let largest = engine.largest_id(&template).max(engine.model().unk_id().unwrap_or(0));
+        engine.has_large_ids = largest > LARGEST_ID;
+        Ok(engine)
     }
 
-    /// Give the ids of a column. The result's memory comes back by `recycle`.
-    pub fn encode_batch(&self, texts: TextColumn, add_special_tokens: bool) -> Result<IdColumn> {
-        let free = self.buffers.lock().ok().and_then(|mut buffers| buffers.pop());
+    /// Give the ids of a column. The result's memory comes back by `recycle`. Without `keep_going` the caller wants
+    /// nothing but the first failure, where there is one.
+    pub fn encode_batch(&self, texts: TextColumn, add_special_tokens: bool, keep_going: bool) -> Result<IdColumn> {
+        let free = taken(&self.buffers).and_then(|mut buffers| buffers.pop());
         let mut ids = free.unwrap_or_default();
         ids.clear();
         let bytes = texts.offset(texts.rows()) - texts.offset(0);
-        // Memory that is not written to costs nothing; moving a large buffer does.
-        ids.ids.reserve(bytes / 2 + 1024);
+        // Memory that is not written to costs nothing; moving a large buffer does. Where there is not so much, it grows.
+        ids.ids.try_reserve(bytes / 2 + 1024).unwrap_or_default();
         let ending = &self.endings[usize::from(add_special_tokens)];
         self.roads.column.encode(texts, ending, &mut ids);
+        if self.has_large_ids {
+            ids.refuse_large_ids();
+        }
         match &self.padding {
-            Some(padding) => padding::pad_column(&mut ids, padding)?,
+            Some(padding) if keep_going || ids.failures.is_empty() => padding::pad_column(&mut ids, padding)?,
+            Some(_) => {}
             None => self.receipts.add(texts, &ids, add_special_tokens),
         }
         Ok(ids)
@@ -105,7 +119,7 @@ impl Engine {
     /// Take a result's memory back for the next one.
     pub fn recycle(&self, ids: IdColumn) {
         const KEPT: usize = 4;
-        if let Ok(mut buffers) = self.buffers.lock() {
+        if let Some(mut buffers) = taken(&self.buffers) {
             if buffers.len() < KEPT {
                 buffers.push(ids);
             }
@@ -149,6 +163,7 @@ impl Engine {
 
     /// Give the text of ids. Ids that no token has are passed over.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<String> {
+        fault_of_test();
         self.column_decoder(skip_special_tokens).decode_slowly(ids, &self.strings(skip_special_tokens))
     }
 
@@ -165,6 +180,7 @@ impl Engine {
 
     /// Hold the ids of a column against its texts. `add_special_tokens` says how the ids were made.
     pub fn verify_batch(&self, texts: TextColumn, ids: GivenIds, add_special_tokens: bool) -> Result<Verification> {
+        fault_of_test();
         let affixes = self.processor.single_affixes(add_special_tokens).filter(|_| self.padding.is_none());
         let verifier = Verifier {
             decoder: self.column_decoder(false),
@@ -210,16 +226,19 @@ impl Engine {
     pub fn facts(&self) -> Result<Facts> {
         let template = self.processor.single_template()?;
         let (model, strings) = (self.model(), self.strings(false));
-        let of_template = template.iter().flatten().copied().max();
-        let largest = self.added.ids().chain(of_template).max().unwrap_or(0).max(model.vocabulary().largest_id());
         Ok(Facts {
             vocab_size: strings.count(),
-            max_id: largest,
+            max_id: self.largest_id(&template),
             special_ids: self.added.special_ids(),
             unk_id: model.unk_id(),
             byte_token_ids: model.byte_token_ids(),
             single_template: template,
         })
+    }
+
+    fn largest_id(&self, template: &[Option<u32>]) -> u32 {
+        let of_template = template.iter().flatten().copied().max();
+        self.added.ids().chain(of_template).max().unwrap_or(0).max(self.model().vocabulary().largest_id())
     }
 
     /// The id of a token.

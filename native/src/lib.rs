@@ -21,6 +21,8 @@ pub mod engine;
 pub mod error;
 pub mod graphemes;
 pub mod hash;
+pub mod limits;
+pub mod locks;
 pub mod mapping;
 pub mod marks;
 pub mod models;

@@ -1,7 +1,7 @@
 //! Padding: how long the encodings of a batch are made. The filling itself is `Encoding::pad`, and for a column of ids
 //! `pad_column`.
 
-use crate::columns::IdColumn;
+use crate::columns::{too_large, IdColumn, LARGEST_ID};
 use crate::encoding::{Encoding, Filling};
 use crate::error::{Error, Result};
 use crate::spec::{Direction, Padding};
@@ -46,6 +46,11 @@ pub fn pad_column(column: &mut IdColumn, padding: &Padding) -> Result<()> {
     }
     let length = padded_length(rows.iter().map(|(start, end)| end - start), padding)?;
     let mut padded = Vec::with_capacity(rows.iter().map(|(start, end)| length.max(end - start)).sum());
+    if padding.pad_id > LARGEST_ID {
+        if let Some(row) = rows.iter().position(|(start, end)| end - start < length) {
+            return Err(too_large(padding.pad_id, row));
+        }
+    }
     column.list_offsets.truncate(1);
     column.list_offsets[0] = 0;
     for (start, end) in rows {

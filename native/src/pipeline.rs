@@ -17,6 +17,8 @@ use crate::cache::{Cache, Event, Output, SKIP};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
+use crate::limits::{checked_length, fault_of_test, longest};
+use crate::locks::taken;
 use crate::marks::Marks;
 use crate::models::PretokenModel;
 use crate::normalizers::Normalizer;
@@ -197,7 +199,7 @@ where
         ids: &'a mut IdColumn,
         show: Option<Show<'a>>,
     ) {
-        let free = self.workers.lock().map(|mut workers| workers.pop()).ok().flatten();
+        let free = taken(&self.workers).and_then(|mut workers| workers.pop());
         let mut worker = free.unwrap_or_else(|| Box::new(Worker::new()));
         if worker.watched.is_none() && self.model.is_watched() {
             // What its cache knows has no marks.
@@ -222,7 +224,7 @@ where
             self.encode_chunk(&mut worker, texts, row, end_row, &mut sink);
             row = end_row;
         }
-        if let Ok(mut workers) = self.workers.lock() {
+        if let Some(mut workers) = taken(&self.workers) {
             workers.push(worker);
         }
     }
@@ -274,6 +276,13 @@ where
         if is_rewritten || self.has_normalized_match(worker, whole) {
             let buffer = std::mem::take(&mut worker.buffer);
             let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
+            if buffer.len() > longest() && first_row + 1 < end_row {
+                // Only the rows that are too long by themselves are to fail. What failed so far fails again.
+                sink.failures.retain(|(row, _)| *row < first_row);
+                drop(buffer);
+                (first_row..end_row).for_each(|row| self.encode_chunk(worker, texts, row, row + 1, sink));
+                return;
+            }
             self.encode_text(worker, &buffer, sink);
             worker.buffer = buffer;
         } else {
@@ -404,6 +413,10 @@ where
                 return self.encode_long(worker, text, sink);
             }
         }
+        fault_of_test();
+        if let Err(error) = checked_length(text.len()) {
+            return self.refuse_text(worker, error, sink);
+        }
         match &self.cutting {
             Cutting::Patterns { cutter, .. } => cutter.cut(text, &worker.pieces, &mut worker.cuts),
             Cutting::Spaces(cutter) => cutter.cut(text, &worker.pieces, &mut worker.cuts.starts),
@@ -418,6 +431,16 @@ where
         }
         starts.push(text.len() as u32);
         encode_spans(&mut worker.cache, &self.model, text, &worker.cuts.starts, &worker.events, sink);
+    }
+
+    /// Let the documents of a text end, each with the error.
+    fn refuse_text(&self, worker: &mut Worker<M::Scratch>, error: Error, sink: &mut Sink) {
+        let row = sink.column.list_offsets.len() - 1;
+        worker.events.clear();
+        worker.events.extend(worker.happenings.iter().map(|(_, happening)| (0, happening.event())));
+        let ends = worker.happenings.iter().filter(|(_, happening)| matches!(happening, Happening::EndOfDocument));
+        sink.failures.extend((row..).zip(ends).map(|(row, _)| (row, error.clone().in_row(row))));
+        encode_spans(&mut worker.cache, &self.model, &[], &[0], &worker.events, sink);
     }
 
     /// Encode a text with a long piece in it, piece by piece and window by window.
@@ -446,6 +469,14 @@ where
                     starts.insert(0, 0);
                 }
                 let span_text = &text[open..at + length];
+                if let Err(error) = checked_length(span_text.len()) {
+                    // The document fails, and what is left of this piece is not looked at.
+                    encode_spans(&mut worker.cache, &self.model, &[], &[0], &worker.events, sink);
+                    worker.events.clear();
+                    let row = sink.column.list_offsets.len() - 1;
+                    sink.failures.push((row, error.in_row(row)));
+                    break;
+                }
                 if cut.is_none() {
                     starts.push(span_text.len() as u32);
                 }

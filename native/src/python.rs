@@ -335,9 +335,10 @@ impl PyEngine {
         list_offsets: &Bound<'_, PyAny>,
         rows: usize,
         add_special_tokens: bool,
+        keep_going: bool,
     ) -> PyResult<Ids> {
         let texts = HeldTexts::new(data, list_offsets, rows)?;
-        let column = guarded(py, || self.0.encode_batch(texts.column()?, add_special_tokens))?;
+        let column = guarded(py, || self.0.encode_batch(texts.column()?, add_special_tokens, keep_going))?;
         Ok(Ids { column: Some(column), engine: Arc::clone(&self.0) })
     }
 
@@ -426,14 +427,21 @@ impl PyEngine {
     }
 
     /// Give the id of a token.
-    fn token_to_id(&self, token: &str) -> Option<u32> {
-        self.0.token_to_id(token)
+    fn token_to_id(&self, py: Python<'_>, token: &str) -> PyResult<Option<u32>> {
+        guarded(py, || Ok(self.0.token_to_id(token)))
     }
 
     /// Give the token of an id.
-    fn id_to_token(&self, id: u32) -> Option<String> {
-        self.0.id_to_token(id)
+    fn id_to_token(&self, py: Python<'_>, id: u32) -> PyResult<Option<String>> {
+        guarded(py, || Ok(self.0.id_to_token(id)))
     }
+}
+
+/// For tests only: see `limits.rs`.
+#[pyfunction]
+#[pyo3(signature = (longest = None, has_fault = false))]
+fn set_for_test(longest: Option<usize>, has_fault: bool) {
+    crate::limits::set_for_test(longest, has_fault);
 }
 
 /// The native engine of tokbatch.
@@ -444,6 +452,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("SOURCES", SOURCES)?;
     module.add("IS_OPTIMIZED", !cfg!(debug_assertions))?;
+    module.add_function(wrap_pyfunction!(set_for_test, module)?)?;
     module.add_class::<PyEngine>()?;
     module.add_class::<PyTables>()?;
     module.add_class::<Document>()?;

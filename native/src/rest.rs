@@ -10,6 +10,8 @@ use crate::aligned_text::AlignedText;
 use crate::character_table::CharacterSet;
 use crate::error::{Error, Result};
 use crate::hash::FastMap;
+use crate::limits::checked_length;
+use crate::locks::taken;
 use crate::models::PretokenModel;
 use crate::patterns::tree::CodePointSet;
 use crate::pre_tokenizers::PreTokenizer;
@@ -90,7 +92,9 @@ impl Rest {
             return self.pretokens(piece, hand_over).unwrap_or_default();
         };
         let kept = self.kept(text);
-        let Ok(mut remembered) = self.remembered.lock() else { return self.pretokens(piece, hand_over).unwrap_or_default() };
+        let Some(mut remembered) = taken(&self.remembered) else {
+            return self.pretokens(piece, hand_over).unwrap_or_default();
+        };
         if let Some(pretokens) = remembered.get(kept) {
             return pretokens.iter().for_each(|pretoken| visit(pretoken));
         }
@@ -120,7 +124,10 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
     type Scratch = M::Scratch;
 
     fn encode(&self, piece: &[u8], scratch: &mut M::Scratch, ids: &mut Vec<u32>) -> Result<()> {
-        self.rest.pretokens(piece, |pretoken| self.model.encode(pretoken.as_bytes(), scratch, ids))
+        self.rest.pretokens(piece, |pretoken| {
+            checked_length(pretoken.len())?;
+            self.model.encode(pretoken.as_bytes(), scratch, ids)
+        })
     }
 
     fn encode_many(

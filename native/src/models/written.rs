@@ -46,12 +46,27 @@ pub fn quoted_whole(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\\' => quoted.push_str("\\\\"),
             _ if character == quote => quoted.extend(['\\', quote]),
-            '\0'..='\u{1F}' | '\u{7F}'..='\u{A0}' | '\u{AD}' => quoted.push_str(&format!("\\x{:02x}", character as u32)),
+            _ if !is_shown(character) => quoted.push_str(&match character as u32 {
+                code @ ..=0xFF => format!("\\x{code:02x}"),
+                code @ ..=0xFFFF => format!("\\u{code:04x}"),
+                code => format!("\\U{code:08x}"),
+            }),
             _ => quoted.push(character),
         }
     }
     quoted.push(quote);
     quoted
+}
+
+/// Whether `repr` shows a character as it is: not what is separator, control, format or private. (What is unassigned it
+/// does not show either, but that is another set in every version of Python.)
+fn is_shown(character: char) -> bool {
+    !matches!(character,
+        '\0'..='\u{1F}' | '\u{7F}'..='\u{A0}' | '\u{AD}' | '\u{600}'..='\u{605}' | '\u{61C}' | '\u{6DD}' | '\u{70F}'
+        | '\u{890}' | '\u{891}' | '\u{8E2}' | '\u{1680}' | '\u{180E}' | '\u{2000}'..='\u{200F}'
+        | '\u{2028}'..='\u{202F}' | '\u{205F}'..='\u{206F}' | '\u{3000}' | '\u{E000}'..='\u{F8FF}' | '\u{FEFF}'
+        | '\u{FFF9}'..='\u{FFFB}' | '\u{110BD}' | '\u{110CD}' | '\u{13430}'..='\u{1343F}'
+        | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E007F}' | '\u{F0000}'..)
 }
 
 #[cfg(test)]
@@ -70,6 +85,7 @@ mod tests {
     fn quotes_as_python() {
         assert_eq!(quoted("it's\n"), r#""it's\n""#);
         assert_eq!(quoted("'\"\\"), r#"'\'"\\'"#);
+        assert_eq!(quoted("\u{a0}\u{3000}\u{e0001}é中"), r"'\xa0\u3000\U000e0001é中'");
         assert_eq!(quoted(&"é".repeat(50)), format!("'{}'", "é".repeat(40)));
     }
 }

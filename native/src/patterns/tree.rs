@@ -182,7 +182,7 @@ pub enum Retries {
 
 /// A pattern: its sets and its root.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "SentTree")]
 pub struct Tree {
     /// The sets that the nodes name.
     pub sets: Vec<CodePointSet>,
@@ -190,6 +190,28 @@ pub struct Tree {
     pub root: Node,
     /// When a search in it is given up.
     pub retries: Retries,
+}
+
+/// A tree as it comes over the wire, before a look at it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SentTree {
+    sets: Vec<CodePointSet>,
+    root: Node,
+    retries: Retries,
+}
+
+impl TryFrom<SentTree> for Tree {
+    type Error = &'static str;
+
+    fn try_from(sent: SentTree) -> Result<Tree, &'static str> {
+        let tree = Tree { sets: sent.sets, root: sent.root, retries: sent.retries };
+        if tree.is_sound() {
+            Ok(tree)
+        } else {
+            Err("a pattern that names a set which is not there")
+        }
+    }
 }
 
 impl Default for Node {
@@ -220,7 +242,7 @@ impl Tree {
         }
     }
 
-    /// Whether the indices of all nodes are in range. What comes over the wire is checked once.
+    /// Whether the sets are sets, and the indices of all nodes are in range. What comes over the wire is checked once.
     pub fn is_sound(&self) -> bool {
         fn sound(node: &Node, count: usize) -> bool {
             match node {
@@ -234,7 +256,10 @@ impl Tree {
                 Node::Keep(()) => true,
             }
         }
-        sound(&self.root, self.sets.len())
+        let is_set = |set: &CodePointSet| {
+            set.0.len() % 2 == 0 && set.0.is_sorted() && set.0.last().map_or(true, |&end| end <= 0x11_0000)
+        };
+        self.sets.iter().all(is_set) && sound(&self.root, self.sets.len())
     }
 }
 

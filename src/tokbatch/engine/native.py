@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import array
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -22,8 +22,7 @@ from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire_options import WIRE_VERSION, options_to_wire
 from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
-from tokbatch.spec import Padding, TokenizerSpec, Truncation, post_processors
-from tokbatch.spec.added_token_ids import added_token_table
+from tokbatch.spec import Padding, TokenizerSpec, Truncation
 from tokbatch.spec.lazy import LazySpec, unpack_outline
 
 _native: Any
@@ -36,7 +35,7 @@ else:
     _why_not = None if _native.WIRE_VERSION == WIRE_VERSION else "the extension module is of another version"
 
 T = TypeVar("T")
-LARGEST_ID = 2**31 - 1  # its columns hold ids in 32 bits with a sign
+NO_ID = 2**32 - 1  # stands for no id in its BPE
 # The documents in a file of tables, by number.
 _COMPONENTS, _OUTLINE, _ENTRIES, _DIGEST = range(4)
 
@@ -89,7 +88,11 @@ class NativeEngine:
         """Give the ids of a column. A row that fails raises its error, or with `keep_going` lands in `failures`."""
         encoded = _checked(
             lambda: self._engine.encode_batch(
-                memoryview(texts.data).cast("B"), _as_int64(texts.list_offsets), texts.rows, add_special_tokens
+                memoryview(texts.data).cast("B"),
+                _as_int64(texts.list_offsets),
+                texts.rows,
+                add_special_tokens,
+                keep_going,
             )
         )
         failures = [(row, _error(described)) for row, described in encoded.failures()]
@@ -202,8 +205,6 @@ def _from_tables(lazy: LazySpec) -> Any:
             raise _error(error.args) from None
         table_cache.note("%s: %s", path, message)
         return None
-    if lazy.outline.padding is not None:
-        _check_largest(lazy.outline.padding.pad_id)
     table_cache.mark_used(path)
     return engine
 
@@ -216,26 +217,27 @@ def _build(lazy: LazySpec, folder: Path | None) -> tuple[Any, bool]:
     from tokbatch.engine.wire import components_to_wire
 
     spec, source = lazy.spec, lazy.source
+    _check_ids(spec)
     messages = components_to_wire(spec), options_to_wire(spec), source.packed_entries()
     is_large = memoryview(messages[2]).nbytes >= table_cache.LEAST_BYTES
     if folder is None or not is_large or not table_cache.make(folder):
         engine = _checked(lambda: _native.Engine(*messages))
-        _check_largest(max(_ids_named_in(spec), default=0))
         return engine, False
     key = table_cache.key_of(source.content, _native.SOURCES)
     documents = [messages[0], source.packed_outline(), messages[2], source.digest.encode()]
     engine, tables = _checked(lambda: _native.Engine.with_tables(*messages, key, documents))
-    _check_largest(max(_ids_named_in(spec), default=0))
     return engine, table_cache.keep(table_cache.path_of(folder, key), tables)
 
 
-def _check_largest(largest: int) -> None:
-    if largest > LARGEST_ID:
+def _check_ids(spec: TokenizerSpec) -> None:
+    from tokbatch.spec.models import BPE
+
+    if isinstance(spec.model, BPE) and NO_ID in spec.model.vocab.values():
         raise UnsupportedError(
-            f"the native engine gives ids up to {LARGEST_ID}, and this tokenizer has {largest}",
-            where="$",
+            f"the native engine has no BPE with the id {NO_ID}",
+            where="$.model.vocab",
             code="native-unsupported",
-            hint='engine="reference" encodes the documents that do without such ids',
+            hint='engine="reference" encodes the documents that do without it',
         )
 
 
@@ -262,23 +264,6 @@ def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
 def _as_int64(offsets: Any) -> memoryview:
     view = memoryview(offsets)
     return view if view.format == "q" else view.cast("B").cast("q")
-
-
-def _ids_named_in(spec: TokenizerSpec) -> Iterator[int]:
-    """Yield every id that the spec can give: of the vocabulary, of added tokens, of the template, of padding."""
-    vocab = spec.model.vocab
-    yield from vocab.values() if isinstance(vocab, dict) else range(len(vocab))
-    yield from added_token_table(spec).in_force
-    yield from () if spec.padding is None else (spec.padding.pad_id,)
-    steps = [spec.post_processor]
-    while steps:
-        step = steps.pop()
-        if isinstance(step, post_processors.Sequence):
-            steps += step.processors
-        elif isinstance(step, (post_processors.BertProcessing, post_processors.RobertaProcessing)):
-            yield from (step.cls[1], step.sep[1])
-        elif isinstance(step, post_processors.TemplateProcessing):
-            yield from (token_id for token in step.special_tokens.values() for token_id in token.ids)
 
 
 def _checked(call: Callable[[], T]) -> T:

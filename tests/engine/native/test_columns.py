@@ -100,17 +100,3 @@ def test_threads_share_an_engine(engine):
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda column: list(engine.encode_batch(column, True)), columns * 4))
     assert together == alone * 4
-
-
-def test_ids_beyond_its_columns_are_refused_by_name() -> None:
-    import json
-
-    import pytest
-
-    import tokbatch as tb
-
-    value = {"model": {"type": "WordLevel", "vocab": {"a": 2**31, "[UNK]": 0}, "unk_token": "[UNK]"}}
-
-    with pytest.raises(tb.UnsupportedError, match="ids up to 2147483647") as caught:
-        tb.Tokenizer.from_json(json.dumps(value), engine="native")
-    assert caught.value.code == "native-unsupported"

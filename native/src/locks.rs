@@ -1,0 +1,47 @@
+//! How this crate takes its locks, which guard nothing but memory that can be used again.
+//!
+//! None is waited for without end: in a process that was forked while another thread held one, nobody is left to give it
+//! back. And a lock that a panic has poisoned is as good as any other: what it guards is put there whole.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// A lock is held for as long as it takes to move a pointer.
+const TRIES: usize = 1000;
+
+/// Take a lock; None: somebody keeps it.
+pub fn taken<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_kept_is_not_waited_for() {
+        let lock = Mutex::new(1);
+        let guard = lock.lock().unwrap();
+        assert!(taken(&lock).is_none());
+        drop(guard);
+        assert_eq!(taken(&lock).map(|guard| *guard), Some(1));
+    }
+
+    #[test]
+    fn a_poisoned_lock_is_as_good_as_any() {
+        let lock = Mutex::new(1);
+        let poison = || {
+            let _guard = lock.lock();
+            panic!("with the lock in hand");
+        };
+        std::thread::scope(|scope| assert!(scope.spawn(poison).join().is_err()));
+        assert!(lock.is_poisoned());
+        assert_eq!(taken(&lock).map(|guard| *guard), Some(1));
+    }
+}

@@ -1,0 +1,114 @@
+//! The pretoken cache gives what the model gives, whatever it has seen before: random pretokens of all lengths, in columns
+//! and one by one. It writes past the length of a vector it has made room in, so Miri runs this too (`make test-native`).
+
+use tokbatch_native::cache::{Cache, Event, Output, SKIP};
+use tokbatch_native::error::{Error, Result};
+use tokbatch_native::models::PretokenModel;
+
+/// Gives a pretoken some ids of its own, none to many, and fails at an exclamation mark.
+struct Echo;
+
+impl PretokenModel for Echo {
+    type Scratch = ();
+
+    fn encode(&self, pretoken: &[u8], _: &mut (), ids: &mut Vec<u32>) -> Result<()> {
+        if pretoken.contains(&b'!') {
+            return Err(Error::encode("an exclamation mark"));
+        }
+        let sum: u32 = pretoken.iter().map(|&byte| u32::from(byte)).sum();
+        ids.extend((0..sum % 6).map(|place| sum * 7 + place));
+        Ok(())
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    fn pretoken(&mut self, letters: &[u8]) -> Vec<u8> {
+        let length = match self.below(40) {
+            0 => 14 + self.below(4),
+            1 => 1000 + self.below(50),
+            2 => 20 + self.below(200),
+            _ => 1 + self.below(8),
+        };
+        (0..length).map(|_| letters[self.below(letters.len())]).collect()
+    }
+}
+
+const ROUNDS: usize = if cfg!(miri) { 12 } else { 600 };
+
+/// What the cache makes of pretokens; an end of the document, and an id, come after some of them.
+fn check(cache: &mut Cache<()>, random: &mut Random, letters: &[u8], count: usize) {
+    let (mut text, mut starts, mut events) = (vec![], vec![], vec![]);
+    let mut expected: Vec<Option<Vec<u32>>> = vec![Some(vec![])];
+    for span in 0..count {
+        if random.below(10) == 0 {
+            let event = if random.below(2) == 0 { Event::EndOfDocument } else { Event::Id(1_000_000) };
+            events.push((span as u32, event));
+            match event {
+                Event::EndOfDocument => expected.push(Some(vec![])),
+                Event::Id(id) => expected.last_mut().unwrap().iter_mut().for_each(|ids| ids.push(id)),
+            }
+        }
+        let is_skipped = random.below(8) == 0;
+        let pretoken = random.pretoken(letters);
+        starts.push(text.len() as u32 | if is_skipped { SKIP } else { 0 });
+        if !is_skipped {
+            let document = expected.last_mut().unwrap();
+            let outcome = document.as_mut().map_or(Ok(()), |ids| Echo.encode(&pretoken, &mut (), ids));
+            if outcome.is_err() {
+                *document = None;
+            }
+        }
+        text.extend(pretoken);
+    }
+    starts.push(text.len() as u32);
+    events.push((count as u32, Event::EndOfDocument));
+    let mut ids = vec![];
+    let (mut documents, mut first) = (vec![], 0);
+    let mut output = Output { ids: &mut ids, failure: None };
+    cache.encode(&Echo, &text, &starts, &events, &mut output, |event, output| match event {
+        Event::Id(id) => output.ids.push(id),
+        Event::EndOfDocument => {
+            let document = output.ids[first..].to_vec();
+            documents.push(output.failure.take().is_none().then_some(document));
+            first = output.ids.len();
+        }
+    });
+    assert_eq!(documents, expected);
+}
+
+#[test]
+fn columns_get_the_ids_of_the_model() {
+    let mut random = Random(42);
+    let mut cache = Cache::new(1);
+    for round in 0..ROUNDS {
+        let letters: &[u8] = match round % 3 {
+            0 => b"ab",
+            1 => b"abcdefghijklmnopqrstuvwxyz",
+            _ => b"abcdefghijklmnopqrs!",
+        };
+        let count = if cfg!(miri) { random.below(300) } else { random.below(2000) };
+        check(&mut cache, &mut random, letters, count);
+    }
+}
+
+#[test]
+fn single_pretokens_get_the_ids_of_the_model() {
+    let mut random = Random(7);
+    let mut cache = Cache::new(1);
+    for _ in 0..20 * ROUNDS {
+        let pretoken = random.pretoken(b"abcd!");
+        let (mut ids, mut expected) = (vec![5], vec![5]);
+        let outcome = cache.encode_one(&Echo, &pretoken, &mut ids);
+        assert_eq!(outcome.is_err(), Echo.encode(&pretoken, &mut (), &mut expected).is_err());
+        assert_eq!(ids, expected);
+    }
+}
