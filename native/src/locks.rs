@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// A lock is held for as long as it takes to move a pointer.
+/// Tries, between which others have their turn. Who has no luck does without what the lock guards.
 const TRIES: usize = 1000;
 
 /// Take a lock; None: somebody keeps it.

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use crate::columns::{IdColumn, TextColumn};
 use crate::hash::fold;
+use crate::locks::taken;
 use crate::witness::MARKS;
 
 /// Receipts that are kept: a later one takes the place of an earlier one. 16 bytes each.
@@ -42,7 +43,7 @@ impl Receipts {
         let mut left_out: Vec<usize> = column.failures.iter().map(|(row, _)| *row).collect();
         left_out.extend(column.truncated_rows.iter().map(|&row| row as usize));
         left_out.sort_unstable();
-        let Ok(mut table) = self.table.lock() else { return };
+        let Some(mut table) = taken(&self.table) else { return };
         table.resize(KEPT, 0);
         for (row, marks) in column.marks.iter().enumerate() {
             if left_out.binary_search(&row).is_err() {
@@ -56,11 +57,11 @@ impl Receipts {
 
     /// The marks of a text, if it is known to have these ids.
     pub fn marks(&self, text: &[u8], ids: &[u32], add_special_tokens: bool) -> Option<u32> {
-        if self.table.lock().ok()?.is_empty() {
+        if taken(&self.table)?.is_empty() {
             return None;
         }
         let hash = self.hash(text, ids, add_special_tokens);
-        let known = *self.table.lock().ok()?.get((hash >> 64) as usize % KEPT)?;
+        let known = *taken(&self.table)?.get((hash >> 64) as usize % KEPT)?;
         (known != 0 && known & !0xF == hash & !0xF).then(|| ((known & 0xF) as u32) << MARKS.trailing_zeros())
     }
 

@@ -25,6 +25,7 @@ __all__ = [
     "Memory",
     "NativeError",
     "Tables",
+    "set_for_test",
 ]
 
 IS_OPTIMIZED: bool
@@ -34,6 +35,8 @@ WIRE_VERSION: int
 
 class NativeError(Exception): ...
 
+def set_for_test(longest: int | None = None, has_fault: bool = False) -> None: ...
+
 @final
 class Engine:
     def __new__(cls, components: bytes, options: bytes, entries: bytes) -> Engine: ...
@@ -41,7 +44,9 @@ class Engine:
     def with_tables(
         components: bytes, options: bytes, entries: bytes, key: bytes, documents: list[bytes]
     ) -> tuple[Engine, _Block]: ...
-    def encode_batch(self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool) -> Ids: ...
+    def encode_batch(
+        self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool, keep_going: bool
+    ) -> Ids: ...
     def encode(self, /, text: str, pair: str | None, add_special_tokens: bool) -> tuple[Any, ...]: ...
     def decode(self, /, ids: list[int], skip_special_tokens: bool) -> str: ...
     def decode_batch(

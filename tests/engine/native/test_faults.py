@@ -53,8 +53,8 @@ def calls(engine: Engine, text: str = TEXT) -> dict[str, Callable[[], Any]]:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in calls(None) if name != "decode_batch"])  # type: ignore[arg-type]
-def test_a_panic_is_an_error_and_the_engine_goes_on(engine, name: str, capfd):
+@pytest.mark.parametrize("name", ["encode_batch", "count_batch", "encode", "decode", "trace", "verify_batch"])
+def test_a_panic_is_an_error_and_the_engine_goes_on(engine, name: str):
     call = calls(engine)[name]
     before = call()
     native._native.set_for_test(None, True)
