@@ -32,9 +32,10 @@ from tokbatch import sample  # noqa: E402
 from tokbatch.engine import build_engine, native  # noqa: E402
 from tokbatch.engine.columns import TextColumn  # noqa: E402
 from tokbatch.engine.protocol import Engine  # noqa: E402
-from tokbatch.engine.wire import to_wire  # noqa: E402
+from tokbatch.engine.wire import components_to_wire, options_to_wire  # noqa: E402
 from tokbatch.errors import SpecError, TokbatchError, UnsupportedError  # noqa: E402
 from tokbatch.spec import TokenizerSpec  # noqa: E402
+from tokbatch.spec.lazy import LazySpec  # noqa: E402
 from tokbatch.spec.read import load_spec, read_spec  # noqa: E402
 
 MOST_MEMORY = 3 << 30
@@ -215,19 +216,21 @@ def load_never_panics(source: Source) -> None:
         if error.code == "native-fault":
             raise Broken(f"a panic: {error.message}: {bytes(mutated)!r}") from None
     try:
-        message = bytearray(to_wire(read_spec(text.encode())))
+        spec = read_spec(text.encode())
+        sent = components_to_wire(spec), options_to_wire(spec), LazySpec.of(spec).source.packed_entries()
     except TokbatchError:
         return
+    messages = [bytearray(message) for message in sent]
     for _ in range(source.integer(1, 3)):
-        mutate(source, message)
+        mutate(source, source.choose(messages))
     try:
-        engine = native._native.Engine(bytes(message))
+        engine = native._native.Engine(*map(bytes, messages))
         engine.encode_batch(*columns(["a b", "c"]), True, True)
         engine.encode("a b", None, True)
         engine.decode([0, 1, 2], False)
     except native._native.NativeError as error:
         if error.args[1] == "native-fault":
-            raise Broken(f"a panic: {error.args[2]}: {bytes(message)!r}") from None
+            raise Broken(f"a panic: {error.args[2]}: {list(map(bytes, messages))!r}") from None
 
 
 def columns(texts: list[str]) -> tuple[Any, Any, int]:

@@ -14,7 +14,7 @@ KNOWN = {
     "cache.rs": 3,  # ids written behind the end of a vector in which there is room, and words read as bytes
     "hash.rs": 1,  # prefetching
     "patterns/splitter.rs": 1,  # the step of the transducer, without a look at the length of its table
-    "python.rs": 5,  # buffers of the interpreter, in and out
+    "python.rs": 6,  # buffers of the interpreter, in and out
     "table_file.rs": 1,  # a file that is mapped into memory
     "tables.rs": 3,  # what lies in memory or in such a file, as a slice
 }
@@ -41,4 +41,4 @@ def test_every_unsafe_is_known_and_has_a_reason():
 
     assert not bare
     assert {name: len(places) for name, places in found.items() if places} == KNOWN
-    assert sum(KNOWN.values()) <= 16
+    assert sum(KNOWN.values()) <= 15
