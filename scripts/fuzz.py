@@ -32,7 +32,8 @@ from tokbatch import sample  # noqa: E402
 from tokbatch.engine import build_engine, native  # noqa: E402
 from tokbatch.engine.columns import TextColumn  # noqa: E402
 from tokbatch.engine.protocol import Engine  # noqa: E402
-from tokbatch.engine.wire import components_to_wire, options_to_wire  # noqa: E402
+from tokbatch.engine.wire import components_to_wire  # noqa: E402
+from tokbatch.engine.wire_options import options_to_wire  # noqa: E402
 from tokbatch.errors import SpecError, TokbatchError, UnsupportedError  # noqa: E402
 from tokbatch.spec import TokenizerSpec  # noqa: E402
 from tokbatch.spec.lazy import LazySpec  # noqa: E402
