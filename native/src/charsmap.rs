@@ -3,7 +3,7 @@
 use crate::aligned_text::Change;
 use crate::character_table::CharacterTable;
 use crate::error::{Class, Error, Result};
-use crate::graphemes::{cluster_length, joins};
+use crate::graphemes::{cluster_length, is_control, joins, trails};
 
 /// Longer clusters are taken apart; in bytes.
 const LONGEST_CLUSTER: usize = 5;
@@ -21,6 +21,8 @@ enum Kind {
     Changing,
     /// It can be in one cluster with others.
     Joining,
+    /// It is in the cluster of the character before it, and stays where it is not looked up together with others.
+    Trailing,
 }
 
 /// A compiled character map.
@@ -58,9 +60,12 @@ impl CharacterMap {
         map.look_all_up();
         for code in 0..0x11_0000 {
             let Some(character) = char::from_u32(code) else { continue };
-            if joins(character) || character == '\r' {
+            let stays = map.of_character.get(character) == STAYS;
+            if stays && trails(character) {
+                map.kinds.update(code, |_| Kind::Trailing);
+            } else if joins(character) || character == '\r' || (stays && code >= 0x80 && is_control(character)) {
                 map.kinds.update(code, |_| Kind::Joining);
-            } else if map.of_character.get(character) != STAYS {
+            } else if !stays {
                 map.kinds.update(code, |_| Kind::Changing);
             }
         }
@@ -210,7 +215,12 @@ impl CharacterMap {
                     continue;
                 }
                 Kind::Changing => at,
-                Kind::Joining => before.unwrap_or(at),
+                // All of the cluster so far stays, and it is too long to be looked up as a whole.
+                Kind::Trailing if before.is_some_and(|before| at + character.len_utf8() - before > LONGEST_CLUSTER) => {
+                    at += character.len_utf8();
+                    continue;
+                }
+                Kind::Joining | Kind::Trailing => before.unwrap_or(at),
             };
             at = start + cluster_length(&text[start..]);
             before = None;

@@ -60,6 +60,17 @@ pub fn joins(character: char) -> bool {
     kinds().get(character) & JOINS != 0
 }
 
+/// Whether a character belongs to the cluster of the one before it, unless that is a control, and joins nothing else to it.
+pub fn trails(character: char) -> bool {
+    let kinds = kinds().get(character);
+    kinds & (EXTEND | SPACING) != 0 && kinds & (LINKER | PREPEND | JOINER | L | V | T | FLAG | CONTROL) == 0
+}
+
+/// Whether a character is in no cluster with others, CR LF aside, and is not printed.
+pub fn is_control(character: char) -> bool {
+    kinds().get(character) & CONTROL != 0
+}
+
 /// The length in bytes of the cluster that a text, which is not empty, begins with.
 pub fn cluster_length(text: &str) -> usize {
     let kinds = kinds();

@@ -120,31 +120,43 @@ impl Mapping {
         while at < bytes.len() {
             if bytes[at] < 0x80 {
                 let end = at + ascii_prefix(&bytes[at..]);
-                self.apply_ascii(&text[at..end], result);
+                match bytes[at..end] {
+                    // Between words of other scripts.
+                    [byte] if self.ascii[usize::from(byte)] < 0x80 => result.push(self.ascii[usize::from(byte)].into()),
+                    _ => self.apply_ascii(&text[at..end], result),
+                }
                 at = end;
                 continue;
             }
-            let mut room = [0; 4];
+            // Characters that stay are copied together.
+            let mut kept = at;
             for character in text[at..].chars() {
                 if character.is_ascii() {
                     break;
                 }
+                let here = at;
                 at += character.len_utf8();
-                match self.table.get(character) {
-                    KEPT => result.push_str(character.encode_utf8(&mut room)),
+                let value = self.table.get(character);
+                if value == KEPT {
+                    continue;
+                }
+                if value == STRANGE {
+                    result.truncate(begun);
+                    return false;
+                }
+                result.push_str(&text[kept..here]);
+                kept = at;
+                match value {
                     DROPPED => {}
                     APART => {
                         result.push(' ');
-                        result.push_str(character.encode_utf8(&mut room));
+                        result.push_str(&text[here..at]);
                         result.push(' ');
-                    }
-                    STRANGE => {
-                        result.truncate(begun);
-                        return false;
                     }
                     number => result.push_str(&self.texts[(number - FIRST_TEXT) as usize]),
                 }
             }
+            result.push_str(&text[kept..at]);
         }
         true
     }

@@ -7,7 +7,9 @@
 use std::sync::Mutex;
 
 use crate::aligned_text::AlignedText;
+use crate::byte_alphabet;
 use crate::character_table::CharacterSet;
+use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
 use crate::hash::FastMap;
 use crate::limits::checked_length;
@@ -27,6 +29,8 @@ pub struct Rest {
     dropped: Option<CharacterSet>,
     /// The pre-tokenizers that have not been used yet.
     parts: Vec<PreTokenizer>,
+    /// Where the one part is a ByteLevel without prefix space that cuts: its cutter, and room for it.
+    byte_level: Option<(Cutter, Mutex<Cuts>)>,
     /// For whoever asks for pretokens again and again (`shown_pretokens`).
     remembered: Mutex<FastMap<String, Vec<String>>>,
 }
@@ -34,7 +38,13 @@ pub struct Rest {
 impl Rest {
     /// Drop pieces that begin with one of a set (which has the space), then let the parts have the others.
     pub fn new(dropped: Option<&CodePointSet>, parts: Vec<PreTokenizer>) -> Rest {
-        Rest { dropped: dropped.map(CharacterSet::of_set), parts, remembered: Mutex::default() }
+        Rest { dropped: dropped.map(CharacterSet::of_set), parts, byte_level: None, remembered: Mutex::default() }
+    }
+
+    /// Let the last part be a ByteLevel without prefix space: this cutter does what it cuts.
+    pub fn with_byte_level(self, cutter: Cutter) -> Rest {
+        let is_alone = matches!(self.parts[..], [PreTokenizer::ByteLevel { add_prefix_space: false, split: Some(_) }]);
+        Rest { byte_level: is_alone.then(|| (cutter, Mutex::default())), ..self }
     }
 
     /// The piece without what is dropped.
@@ -73,6 +83,20 @@ impl Rest {
                 return visit(&marked);
             }
             _ => {}
+        }
+        if let Some((cutter, room)) = &self.byte_level {
+            let mut own = Cuts::default();
+            let mut shared = room.try_lock().ok();
+            let cuts = shared.as_deref_mut().unwrap_or(&mut own);
+            cutter.cut(piece.as_bytes(), &[(0, piece.len())], cuts);
+            let ends = cuts.starts[1..].iter().copied().chain([piece.len() as u32]);
+            let mut written = String::new();
+            for (&start, end) in cuts.starts.iter().zip(ends) {
+                written.clear();
+                byte_alphabet::write_into(&piece.as_bytes()[start as usize..end as usize], &mut written);
+                visit(&written)?;
+            }
+            return Ok(());
         }
         let whole = vec![AlignedText::untracked(piece.to_owned())];
         let pieces = self.parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;

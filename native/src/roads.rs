@@ -172,7 +172,12 @@ fn plan(
     }
     if let Some((first, others)) = parts.split_first() {
         if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
-            let rest = Rest::new(Some(&dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
+            let mut rest = Rest::new(Some(&dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
+            if let [(_, PreTokenizer::ByteLevel { add_prefix_space: false, pattern: Some(_), .. })] = others {
+                if let Some(cutter) = tables.make(|| if_supported(Cutter::build(others)))? {
+                    rest = rest.with_byte_level(cutter);
+                }
+            }
             return Ok(Some((Input::Text, way(Cutting::Patterns { cutter, prefix_space: false }, Some(rest)))));
         }
     }

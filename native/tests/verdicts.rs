@@ -1,0 +1,85 @@
+//! Verdicts of documents that were encoded before, without a second encoding: they are those of a second encoding.
+
+use serde_json::{json, Value};
+use tokbatch_native::columns::TextColumn;
+use tokbatch_native::engine::Engine;
+use tokbatch_native::round_trip::{GivenIds, Verdict, Verification};
+use tokbatch_native::spec::WIRE_VERSION;
+
+/// An engine of a model without its entries, and these.
+fn engine(model: Value, entries: Value, decoder: Value) -> Engine {
+    let components = json!({
+        "wire_version": WIRE_VERSION,
+        "model": model,
+        "added_tokens": {"in_force": [], "ids": [], "special_contents": [], "normalized_contents": []},
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": null,
+        "decoder": decoder,
+    });
+    let options = json!({"truncation": null, "padding": null, "encode_special_tokens": false});
+    let [components, options, entries] =
+        [components, options, entries].map(|part| rmp_serde::to_vec_named(&part).expect("can be written"));
+    Engine::build(&components, &options, &entries).expect("a whole spec")
+}
+
+fn column(texts: &[&str]) -> (String, Vec<i64>) {
+    let mut ends = vec![0];
+    texts.iter().for_each(|text| ends.push(ends[ends.len() - 1] + text.len() as i64));
+    (texts.concat(), ends)
+}
+
+/// Encode, change the ids, and verify them.
+fn verified(engine: &Engine, texts: &[&str], change: impl Fn(&mut Vec<u32>)) -> Verification {
+    let (data, offsets) = column(texts);
+    let texts = TextColumn::new(data.as_bytes(), &offsets).expect("in order");
+    let mut ids = engine.encode_batch(texts, true).expect("all can be encoded");
+    assert!(ids.failures.is_empty() && ids.ids.iter().all(|&id| id < 8), "no marks are left on ids");
+    change(&mut ids.ids);
+    let given = GivenIds::new(&ids.ids, &ids.list_offsets).expect("in order");
+    engine.verify_batch(texts, given, true).expect("has an answer")
+}
+
+fn check(engine: &Engine, documents: &[(&str, Verdict)]) {
+    let texts: Vec<&str> = documents.iter().map(|document| document.0).collect();
+    let expected: Vec<i8> = documents.iter().map(|document| document.1 as i8).collect();
+    let first = verified(engine, &texts, |_| ());
+    assert_eq!(first.verdicts, expected);
+    assert!(first.bytes_encoded_again > 0, "nothing is known yet");
+    let second = verified(engine, &texts, |_| ());
+    assert_eq!(second.verdicts, expected);
+    assert_eq!(second.bytes_encoded_again, 0, "all is on record");
+    let other = verified(engine, &texts, |ids| ids.iter_mut().for_each(|id| *id ^= 1));
+    assert!(other.bytes_encoded_again > 0, "these ids are nobody's");
+    assert!(other.verdicts.iter().all(|&verdict| verdict == Verdict::Lossy as i8));
+}
+
+#[test]
+fn of_words_and_their_pieces() {
+    let entries = json!([{"[UNK]": 0, "ab": 1, "##c": 2, ".": 3, "b": 4}]);
+    let model = json!({"WordPiece": {
+        "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+    }});
+    let engine = engine(model, entries, json!({"type": "WordPiece", "prefix": "##", "cleanup": true}));
+    check(
+        &engine,
+        &[
+            ("ABC.", Verdict::Normalized),
+            ("abc  ab . b", Verdict::Normalized),
+            ("B abcx b", Verdict::Lossy),
+            ("x", Verdict::Lossy),
+        ],
+    );
+}
+
+#[test]
+fn of_words_with_an_ending_that_their_pretokens_lack() {
+    let entries = json!([{"a</w>": 0, "b": 1, "c</w>": 2, "bc</w>": 3}, [["b", "c</w>"]]]);
+    let model = json!({"BPE": {
+        "dropout": null, "unk_token": null,
+        "continuing_subword_prefix": null, "end_of_word_suffix": "</w>", "fuse_unk": false, "byte_fallback": false,
+        "ignore_merges": false,
+    }});
+    let engine = engine(model, entries, json!({"type": "BPEDecoder", "suffix": "</w>"}));
+    check(&engine, &[("A a  bc", Verdict::Lossy), ("BC a c", Verdict::Lossy)]);
+}
