@@ -19,6 +19,8 @@ const BATCH: usize = 128;
 const SHORT: usize = 15;
 /// Longer pretokens are not kept: they seldom come twice.
 const LONGEST: usize = 1024;
+/// Ids that are copied at once, without a look at how many there are.
+const AT_ONCE: usize = 8;
 /// In place of a place in the arena: the index has another pretoken there.
 const ANOTHER: u32 = u32::MAX;
 /// A span with this bit is passed over.
@@ -195,8 +197,8 @@ impl<S: Default> Cache<S> {
                         None => break size,
                     }
                 };
-                output.ids.reserve(4 * (next_event - at));
                 while at < next_event {
+                    output.ids.reserve(AT_ONCE * (next_event - at));
                     at = self.copy_known(&keys, &found, at, next_event, output.ids);
                     if at < next_event {
                         let (start, end) = ((spans[at] & !SKIP) as usize, (spans[at + 1] & !SKIP) as usize);
@@ -204,7 +206,6 @@ impl<S: Default> Cache<S> {
                             output.failure.get_or_insert(error);
                         }
                         at += 1;
-                        output.ids.reserve(4 * (next_event - at));
                     }
                 }
             }
@@ -344,7 +345,7 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Copy the ids of spans that were found, as long as they have at most three. Gives the first span that is not so.
+    /// Copy the ids of spans that were found, as long as they have at most `AT_ONCE`. Gives the first span that is not so.
     #[inline(always)]
     fn copy_known(
         &self,
@@ -354,19 +355,27 @@ impl<S: Default> Cache<S> {
         end: usize,
         ids: &mut Vec<u32>,
     ) -> usize {
-        debug_assert!(ids.capacity() - ids.len() >= 4 * (end - at));
+        debug_assert!(ids.capacity() - ids.len() >= AT_ONCE * (end - at));
         let mut length = ids.len();
         let room = ids.as_mut_ptr();
         while at < end {
             let entry = &self.entries[found[at] as usize];
-            let count = entry.ids[3];
-            if entry.key != keys[at] || count > 3 {
+            let count = entry.ids[3] as usize;
+            if entry.key != keys[at] {
                 break;
             }
-            // SAFETY: the caller has reserved four ids for each of the spans up to `end`, and each span so far took
-            // at most three of them; so four fit behind `length`.
-            unsafe { room.add(length).cast::<[u32; 4]>().write_unaligned(entry.ids) };
-            length += count as usize;
+            if count <= 3 {
+                // SAFETY: the caller has reserved `AT_ONCE` ids for each of the spans up to `end`, and each span so far
+                // took at most as many of them; so as many fit behind `length`.
+                unsafe { room.add(length).cast::<[u32; 4]>().write_unaligned(entry.ids) };
+            } else {
+                let place = entry.ids[0] as usize;
+                let words: Option<&[u32; AT_ONCE]> = self.arena[place..].first_chunk();
+                let Some(words) = words.filter(|_| count <= AT_ONCE) else { break };
+                // SAFETY: as above.
+                unsafe { room.add(length).cast::<[u32; AT_ONCE]>().write_unaligned(*words) };
+            }
+            length += count;
             at += 1;
         }
         // SAFETY: the ids up to `length` were written above, within what is reserved.
@@ -422,6 +431,19 @@ impl<S: Default> Cache<S> {
         (length, &self.arena[place + 2..bytes], &self.arena[bytes..bytes + length.div_ceil(4)])
     }
 
+    #[inline(always)]
+    fn copy_from_arena(&self, place: usize, count: usize, ids: &mut Vec<u32>) {
+        match self.arena[place..].first_chunk::<{ 2 * AT_ONCE }>() {
+            // A copy of a length that is known costs less than the call of a function that copies.
+            Some(words) if count <= words.len() => {
+                let length = ids.len() + count;
+                ids.extend_from_slice(words);
+                ids.truncate(length);
+            }
+            _ => ids.extend_from_slice(&self.arena[place..place + count]),
+        }
+    }
+
     #[inline(never)]
     fn look_further<M: PretokenModel<Scratch = S>>(
         &mut self,
@@ -442,7 +464,7 @@ impl<S: Default> Cache<S> {
                 let count = entry.ids[3] as usize;
                 match count {
                     0..=3 => ids.extend_from_slice(&entry.ids[..count]),
-                    _ => ids.extend_from_slice(&self.arena[entry.ids[0] as usize..entry.ids[0] as usize + count]),
+                    _ => self.copy_from_arena(entry.ids[0] as usize, count, ids),
                 }
             }
             Err(slot) => {
@@ -466,7 +488,7 @@ impl<S: Default> Cache<S> {
             return model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first));
         }
         match self.long_slot(pretoken, hash) {
-            Ok(place) => ids.extend_from_slice(self.long_entry(place).1),
+            Ok(place) => self.copy_from_arena(place + 2, self.arena[place + 1] as usize, ids),
             Err(slot) => {
                 model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
                 self.insert_long(slot, pretoken, hash, &ids[first..]);

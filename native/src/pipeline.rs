@@ -273,7 +273,7 @@ where
             worker.pieces_before.push(worker.pieces.len());
             worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
         }
-        if is_rewritten || self.has_normalized_match(worker, whole) {
+        if is_rewritten || self.has_normalized_match(worker, whole, checked) {
             let buffer = std::mem::take(&mut worker.buffer);
             let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
             if buffer.len() > longest() && first_row + 1 < end_row {
@@ -291,13 +291,13 @@ where
     }
 
     /// Whether the second pass finds anything in the pieces as they are.
-    fn has_normalized_match(&self, worker: &mut Worker<M::Scratch>, whole: &[u8]) -> bool {
+    fn has_normalized_match(&self, worker: &mut Worker<M::Scratch>, whole: &[u8], checked: Option<&str>) -> bool {
         let pass = &self.stations.added.normalized_pass;
         !pass.is_empty()
             && worker.pieces.iter().any(|&(start, end)| {
                 worker.inner_matches.clear();
                 // What is wrong here is found, and told, where the pieces are written.
-                let text = checked_text(&whole[start..end]);
+                let text = checked.map_or_else(|| checked_text(&whole[start..end]), |text| &text[start..end]);
                 pass.matches(text, &mut worker.inner_matches).is_err() || !worker.inner_matches.is_empty()
             })
     }

@@ -226,7 +226,7 @@ class Tokenizer:
         add_special_tokens = _flag(add_special_tokens)
         if id_type not in ("int32", "uint16"):
             raise ConfigError(f"{id_type!r} is no type of ids", where="id_type", hint='"int32" or "uint16"')
-        given = text_column(as_array(texts))
+        given = text_column(as_array(texts), check_utf8=False)  # the engine looks
         if given.nulls is None:
             return id_array(self.engine.encode_batch(given.texts, add_special_tokens), None, id_type)
         # Null rows are left out, so that they get no template and do not count for padding.
@@ -240,7 +240,7 @@ class Tokenizer:
 
     def count_batch(self, texts: Texts, add_special_tokens: bool = True) -> pa.Int64Array:
         """Give the number of ids of each text of a column; null for a null text."""
-        given = text_column(as_array(texts))
+        given = text_column(as_array(texts), check_utf8=False)  # the engine looks
         counts = pa.array(self.engine.count_batch(given.texts, _flag(add_special_tokens)), pa.int64())
         return counts if given.nulls is None else pc.if_else(given.nulls, None, counts)
 

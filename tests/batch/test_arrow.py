@@ -62,6 +62,8 @@ def test_bytes_that_are_not_utf8_are_noticed(kind):
     with pytest.raises(EncodeError, match="row 2: byte 0 of the text") as caught:
         text_column(values)
     assert caught.value.row == 2
+    unchecked = text_column(values, check_utf8=False)
+    assert (unchecked.failures, unchecked.nulls.to_pylist()) == ([], [row == 1 for row in range(6)])
     read = text_column(values, keep_going=True)
     assert [row for row, _ in read.failures] == [2, 3, 5]
     assert read.nulls.to_pylist() == [False, True, True, True, False, True]
@@ -96,6 +98,8 @@ def test_broken_arrays_of_texts_are_refused(name, keep_going):
         text_column(BROKEN_TEXTS[name], "column", keep_going)
     with pytest.raises(InputError, match=r"^column: a broken Arrow array"):
         text_column(pa.chunked_array([BROKEN_TEXTS[name]] * 2), "column", keep_going)
+    with pytest.raises(InputError, match=r"^column: a broken Arrow array"):
+        text_column(BROKEN_TEXTS[name], "column", keep_going, check_utf8=False)
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.large_list(pa.int32())], ids=str)
