@@ -61,12 +61,14 @@ def test_every_kind_of_column_gives_the_same_ids(tok, expected, column):
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_a_text_that_is_not_utf8_is_told_with_its_row(tok, kind):
     # Each by itself no text, although both together are one; and what lies under a null is nobody's text.
-    texts = pa.array([b"ok", b"\xff", b"\xe6\x97", b"\xa5"], pa.large_binary() if kind == pa.large_string() else pa.binary())
+    texts = pa.array(
+        [b"ok", b"\xff", b"\xe6\x97", b"\xa5"], pa.large_binary() if kind == pa.large_string() else pa.binary()
+    )
     validity = pa.array([True, False, True, True]).buffers()[1]
     column = pa.Array.from_buffers(kind, 4, [validity, *texts.buffers()[1:]])
 
     for encode in (tok.encode_batch, tok.count_batch):
-        with pytest.raises(tb.EncodeError, match="^row 2: byte 0 of the text") as caught:
+        with pytest.raises(tb.EncodeError, match=r"^row 2: byte 0 of the text") as caught:
             encode(column)
         assert caught.value.row == 2
         assert len(encode(column.slice(0, 2))) == 2

@@ -41,7 +41,12 @@ impl<'a> TextColumn<'a> {
 
     /// A row as a column.
     pub fn row(&self, row: usize) -> TextColumn<'a> {
-        TextColumn { data: self.data, list_offsets: &self.list_offsets[row..row + 2] }
+        self.some_rows(row, row + 1)
+    }
+
+    /// Some rows as a column.
+    pub fn some_rows(&self, first: usize, end: usize) -> TextColumn<'a> {
+        TextColumn { data: self.data, list_offsets: &self.list_offsets[first..end + 1] }
     }
 
     /// The text of a row. Bytes that are not UTF-8 are an error with the row.

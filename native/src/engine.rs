@@ -6,7 +6,7 @@ use crate::added_tokens::AddedMatch;
 use crate::columns::{IdColumn, TextColumn, LARGEST_ID};
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::fault_of_test;
 use crate::locks::taken;
 use crate::models::ModelFacts;
@@ -114,6 +114,40 @@ impl Engine {
             None => self.receipts.add(texts, &ids, add_special_tokens),
         }
         Ok(ids)
+    }
+
+    /// Give the number of ids of each row, or the first failure. The ids of a few rows at a time are made, and forgotten.
+    pub fn count_batch(&self, texts: TextColumn, add_special_tokens: bool) -> Result<Vec<i64>> {
+        const BLOCK: usize = 128 << 10;
+        let mut counts = Vec::with_capacity(texts.rows());
+        let (mut row, rows) = (0, texts.rows());
+        while row < rows {
+            // Padding depends on all rows.
+            let mut end = if self.padding.is_some() { rows } else { row + 1 };
+            while end < rows && texts.offset(end + 1) - texts.offset(row) <= BLOCK {
+                end += 1;
+            }
+            let mut ids = taken(&self.buffers).and_then(|mut buffers| buffers.pop()).unwrap_or_default();
+            ids.clear();
+            let ending = &self.endings[usize::from(add_special_tokens)];
+            self.roads.column.encode(texts.some_rows(row, end), ending, &mut ids);
+            if self.has_large_ids {
+                ids.refuse_large_ids();
+            }
+            if !ids.failures.is_empty() {
+                // Its row is one of this block; in the column it has another number, which its place has, too.
+                let mut failures = self.encode_batch(texts, add_special_tokens, false)?.failures.into_iter();
+                let first = failures.next().map(|(_, error)| error);
+                return Err(first.unwrap_or_else(|| Error::encode("a row fails only among some of the others")));
+            }
+            if let Some(padding) = &self.padding {
+                padding::pad_column(&mut ids, padding)?;
+            }
+            counts.extend(ids.list_offsets.windows(2).map(|bounds| bounds[1] - bounds[0]));
+            self.recycle(ids);
+            row = end;
+        }
+        Ok(counts)
     }
 
     /// Take a result's memory back for the next one.

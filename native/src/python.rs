@@ -342,6 +342,19 @@ impl PyEngine {
         Ok(Ids { column: Some(column), engine: Arc::clone(&self.0) })
     }
 
+    /// Give the number of ids of each text of a column.
+    fn count_batch(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        list_offsets: &Bound<'_, PyAny>,
+        rows: usize,
+        add_special_tokens: bool,
+    ) -> PyResult<Block> {
+        let texts = HeldTexts::new(data, list_offsets, rows)?;
+        guarded(py, || self.0.count_batch(texts.column()?, add_special_tokens)).map(Block::Numbers)
+    }
+
     /// Encode one text, or a pair: see `encoding_fields`.
     fn encode<'py>(
         &self,

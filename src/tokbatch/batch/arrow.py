@@ -92,8 +92,8 @@ def text_column(
 
     Takes string, large_string, string_view, dictionaries and run-end encodings of these, extension types stored as
     these, and null. Another type is an `InputError`. Bytes that are not UTF-8 are an `EncodeError` with the row, or
-    land in `failures` with `keep_going`. Whoever hands the texts to an engine that reads all of them can leave that look
-    to it (`check_utf8`): one look is a tenth of the time of encoding.
+    land in `failures` with `keep_going`. Whoever hands the texts to an engine that reads all of them can leave that to
+    it (`check_utf8`): a look at all bytes is up to a tenth of the time of encoding.
     """
     strings = _as_large_strings(values, where)
     nulls = pc.is_null(strings) if strings.null_count else None

@@ -63,6 +63,25 @@ def test_a_document_longer_than_any_window_is_cut_without_a_seam(engine, referen
     assert list(engine.encode_batch(column, True)) == list(reference.encode_batch(column, True))
 
 
+def test_counts_are_those_of_the_ids(engine, reference):
+    # Long enough that the rows are counted in several blocks.
+    column = TextColumn.from_texts(texts(3, 400) + ["word " * 40_000, ""] * 2)
+    for add_special_tokens in (True, False):
+        counts = engine.count_batch(column, add_special_tokens)
+        assert list(counts) == [len(row) for row in engine.encode_batch(column, add_special_tokens)]
+    few = TextColumn.from_texts(texts(4, 60))
+    assert engine.count_batch(few, True) == reference.count_batch(few, True)
+    assert list(engine.count_batch(TextColumn.from_texts([]), True)) == []
+
+
+def test_a_row_that_cannot_be_counted_is_told_with_its_number(engine):
+    data = b"word " * 40_000
+    column = TextColumn(data * 2 + b"\xff", array.array("q", [0, len(data), 2 * len(data), 2 * len(data) + 1]), 3)
+    with pytest.raises(EncodeError) as caught:
+        engine.count_batch(column, True)
+    assert caught.value.row == 2
+
+
 def test_no_rows_and_empty_rows(engine):
     assert list(engine.encode_batch(TextColumn.from_texts([]), True)) == []
     assert list(engine.encode_batch(TextColumn.from_texts(["", ""]), False)) == [[], []]
