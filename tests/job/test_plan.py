@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokbatch.job.plan import LARGEST, SMALL, SMALLEST, Shard, plan_shards, shard_size
+from tokbatch.job.plan import LARGEST, MOST_PIECES, SMALL, SMALLEST, Shard, plan_shards, shard_size
 from tokbatch.job.sources import Unit
 
-units = st.lists(st.builds(Unit, st.integers(0, 1000), st.integers(0, 10_000)), max_size=30)
+units = st.lists(st.builds(Unit, st.integers(0, 1000), st.integers(0, 100_000), by_rows=st.booleans()), max_size=30)
 
 
 @given(st.lists(units, min_size=1, max_size=5), st.integers(1, 30_000))
@@ -18,15 +18,18 @@ def test_shards_cover_every_input_once_and_in_order(inputs, size):
         own = [shard for shard in shards if shard.input == number]
         assert own, "an input without rows has a shard too"
         assert [shard.number for shard in own] == list(range(len(own)))
-        assert own[0].start == 0
-        assert own[0].first_row == 0
+        assert (own[0].start, own[0].skip, own[0].first_row) == (0, 0, 0)
         assert own[-1].stop == len(own_units)
         for before, after in itertools.pairwise(own):
-            assert before.stop == after.start
-            assert before.first_row + before.rows == after.first_row
+            assert before.file_rows[1] == after.first_row
+            # A unit that two shards share is one that may be read by rows.
+            assert before.stop == after.start or (before.stop == after.start + 1 and own_units[after.start].by_rows)
+        assert sum(shard.rows for shard in own) == sum(unit.rows for unit in own_units)
+        assert sum(shard.text_bytes for shard in own) == sum(unit.text_bytes for unit in own_units)
         for shard in own:
-            assert shard.rows == sum(unit.rows for unit in own_units[shard.start : shard.stop])
-            assert shard.text_bytes == sum(unit.text_bytes for unit in own_units[shard.start : shard.stop])
+            begin = sum(unit.rows for unit in own_units[: shard.start])
+            assert begin + shard.skip == shard.first_row
+            assert shard.skip + shard.rows <= sum(unit.rows for unit in own_units[shard.start : shard.stop])
             assert shard.stop > shard.start or not own_units
 
 
@@ -45,6 +48,16 @@ def test_a_huge_row_group_stands_alone():
         [(0, 1), (1, 3)],
         [(0, 2), (2, 3)],
     )
+
+
+def test_a_huge_row_group_that_can_be_read_by_rows_is_cut_evenly():
+    shards = plan_shards([[Unit(10, 1000, by_rows=True)]], 300)
+    assert [(shard.start, shard.stop, shard.skip, shard.rows) for shard in shards] == [
+        (0, 1, 0, 3),
+        (0, 1, 3, 3),
+        (0, 1, 6, 4),
+    ]
+    assert len(plan_shards([[Unit(1000, 1 << 30, by_rows=True)]], 1 << 20)) == MOST_PIECES
 
 
 @pytest.mark.parametrize(

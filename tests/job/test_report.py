@@ -3,50 +3,11 @@ import itertools
 
 import pytest
 
+from reports import absorbed, output
 from tokbatch.batch.stats import Stats
 from tokbatch.job.progress import PlainLines, duration, megabytes
-from tokbatch.job.report import FILES_SHOWN, render_report
-from tokbatch.job.storage import Storage
+from tokbatch.job.report import FILES_SHOWN
 from tokbatch.job.text_table import render_table
-
-
-def absorbed(chars, documents, rows=()):
-    counts = {"lstrip_chars_by_token": {"<mask>": chars}, "lstrip_documents_by_token": {"<mask>": documents}}
-    blanks = {"lstrip_chars_by_whitespace": {"U+000A": chars}, "lstrip_documents_by_whitespace": {"U+000A": documents}}
-    return Stats(
-        documents=documents,
-        tokens=9,
-        lstrip_chars=chars,
-        lstrip_documents=documents,
-        lstrip_first_rows=rows,
-        **counts,
-        **blanks,
-    )
-
-
-def output(folder, files, skipped=(), rows=(), **run):
-    storage = Storage(folder)
-    storage.prepare()
-    total = Stats.total(stats for _, stats in files)
-    listed = [{"file": name, **stats.to_json()} for name, stats in files]
-    storage.write_json("stats.json", {"files": listed, "total": total.to_json()})
-    manifest = {
-        "format": 1,
-        "tokbatch": "1.0",
-        "engine": "reference",
-        "tokenizer": {"file": "t.json", "sha256": "ab" * 32, "vocab_size": 2000},
-        "config": {"base": "/"},
-        "id_type": "int32",
-        "inputs": [dict.fromkeys(("kind", "name", "path", "sha256"), name) | {"rows": 0} for name, _ in files],
-        "parts": [
-            {"path": "p", "input": files[0][0], "units": [0, 1], "first_row": 0, "sha256": ""}
-            | {"rows": 0, "tokens": 0, "bytes": 1500}
-        ],
-        "run": {"seconds": 3.0, "workers": 2, "retries": [], **run},
-        "quarantine": {"files": list(skipped), "rows": list(rows)},
-    }
-    storage.write_json("manifest.json", manifest)
-    return render_report(folder)
 
 
 def test_one_line_a_file_and_the_folder_said_once(tmp_path):
@@ -134,4 +95,4 @@ def test_plain_lines_come_now_and_then_and_know_the_time_left(monkeypatch):
     said = stream.getvalue().splitlines()
     assert len(said) == 3
     # Ten of forty MB were there before: the rate counts what this attempt did.
-    assert said[0] == " 32.5 %  13.0 MB of 40.0 MB  0.2 MB/s  1 min 48 s left"
+    assert said[0] == " 32.5 %  13.0 MB of 40.0 MB  250.0 kB/s  1 min 48 s left"

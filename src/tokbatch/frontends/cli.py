@@ -155,7 +155,7 @@ def run(
     loaded = load_config(config, set or ())
     if loaded.input.dataset is None:
         import_lean_arrow()
-    from tokbatch.job.progress import duration, megabytes, progress_for_people
+    from tokbatch.job.progress import count, duration, megabytes, progress_for_people, rate
     from tokbatch.job.run import run_job
 
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
@@ -163,10 +163,9 @@ def run(
     if result.already_done:
         _say(f"nothing left to do: {where} is complete")
         return
-    rate = f", {stats.bytes / result.seconds / 1e6:,.1f} MB/s" if result.seconds > 0 else ""
     _say(
-        f"{stats.documents:,} documents, {megabytes(stats.bytes)}, {stats.tokens:,} tokens"
-        f" in {duration(result.seconds)}{rate}",
+        f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {count(stats.tokens, 'token')}"
+        f" in {duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}",
         f"{stats.exact_documents:,} exact, {stats.stripped_documents:,} stripped, "
         f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, "
         f"{stats.failed_documents:,} failed; see `tokbatch report {_shown(where)}`",
@@ -205,13 +204,15 @@ def verify(
         tokbatch verify out/run1
         tokbatch verify out/run1 --sample 1
     """
+    from tokbatch.job.progress import count
     from tokbatch.job.verify import verify_output
 
     found = verify_output(out, sample)
     for problem in found.problems:
         print(problem)
     _say(
-        f"{found.parts:,} parts, {found.rows:,} rows, {found.sampled_rows:,} made anew: {len(found.problems)} problems"
+        f"{count(found.parts, 'part')}, {count(found.rows, 'row')}, {found.sampled_rows:,} made anew: "
+        f"{count(len(found.problems), 'problem')}"
     )
     if found.problems:
         raise typer.Exit(1)
@@ -222,18 +223,31 @@ def verify(
 def report(
     out: OutArgument,
     as_json: Annotated[bool, typer.Option("--json", help="The statistics as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with charts, which needs no other file.")
+    ] = None,
 ) -> None:
-    """Print the statistics of a finished job.
+    """Print the statistics of a finished job, or write them as a page.
 
     What the ids can give back, file by file, what was lost, and to which token.
 
     \b
         tokbatch report out/run1
         tokbatch report out/run1 --json | jq .total.tokens
+        tokbatch report out/run1 --html report.html
     """
+    from tokbatch.job.html_report import render_html
     from tokbatch.job.manifest import read_manifest, read_stats
     from tokbatch.job.report import render_report
+    from tokbatch.job.storage import told
 
+    if html is not None:
+        page = render_html(out)
+        with told(html):
+            html.write_text(page, encoding="utf-8", errors="backslashreplace")
+        _say(f"written: {html}")
+        if not as_json:
+            return
     if not as_json:
         print(render_report(out), end="")
         return

@@ -136,6 +136,12 @@ class RunConfig:
     batch_bytes: int = setting(
         8 * MEBIBYTE, help="text that a worker holds at a time; what bounds its memory", minimum=1
     )
+    max_memory: int = setting(
+        0,
+        help="bytes that the whole job may take, all processes; 0: any. It bounds the number of workers; a document "
+        "that makes a worker pass its share is a bad row",
+        minimum=0,
+    )
     shard_bytes: int = setting(0, help="text of a shard, which is what a part holds; 0: by the corpus", minimum=0)
 
 
@@ -173,7 +179,7 @@ class JobConfig:
         for key in ("files", "format", "dataset", "subset", "split", "streaming"):
             del table["input"][key]
         del table["check"]["on_lossy"]
-        for key in ("workers", "retries", "on_bad_file", "on_bad_row"):
+        for key in ("workers", "retries", "on_bad_file", "on_bad_row", "max_memory"):
             del table["run"][key]
         return table
 
@@ -182,7 +188,11 @@ class JobConfig:
 
         A resumed job keeps such a shard only where the policy is the one under which it was made.
         """
-        return {"on_bad_row": self.run.on_bad_row, "on_lossy": self.check.on_lossy}
+        return {
+            "on_bad_row": self.run.on_bad_row,
+            "on_lossy": self.check.on_lossy,
+            "max_memory": self.run.max_memory,
+        }
 
 
 def resolve(path: str, base: str) -> str:

@@ -37,8 +37,8 @@ _SHAPE: dict[str, Any] = {
         | {"rows": int, "sha256": str}
     ],
     "parts": [
-        {"path": str, "input": str, "units": [int], "first_row": int}
-        | {"rows": int, "tokens": int, "bytes": int, "sha256": str}
+        {"path": str, "input": str, "units": [int], "skip_rows": int, "shard_rows": [int]}
+        | {"first_row": int, "rows": int, "tokens": int, "bytes": int, "sha256": str}
     ],
     "run": {
         "seconds": int | float,
@@ -66,7 +66,8 @@ def shard_record(job: Job, result: ShardResult) -> dict[str, Any]:
             }
             for file in part.files
         )
-        place = {"input": name, "units": [shard.start, shard.stop], "first_row": part.first_row}
+        place = {"input": name, "units": [shard.start, shard.stop], "skip_rows": shard.skip}
+        place |= {"shard_rows": list(shard.file_rows), "first_row": part.first_row}
         counts: dict[str, Any] = {
             "rows": part.rows,
             "tokens": part.tokens,
@@ -84,7 +85,7 @@ def shard_record(job: Job, result: ShardResult) -> dict[str, Any]:
         "stats": result.stats.to_json(),
         "failures": [list(failure) for failure in result.failures],
         "policy": job.config.policy(),
-        "run": {"seconds": round(result.seconds, 3)},
+        "run": {**result.run, "text_bytes": result.stats.bytes},
     }
 
 
@@ -164,7 +165,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if broken is None:
         inputs = {entry["name"] for entry in manifest["inputs"]}
         strays = [index for index, part in enumerate(manifest["parts"]) if part["input"] not in inputs]
-        pairs = [index for index, part in enumerate(manifest["parts"]) if len(part["units"]) != 2]
+        pairs = [
+            index
+            for index, part in enumerate(manifest["parts"])
+            if [len(part["units"]), len(part["shard_rows"])] != [2, 2]
+        ]
         broken = f"$.parts[{strays[0]}].input" if strays else f"$.parts[{pairs[0]}].units" if pairs else None
     if broken is not None:
         raise InputError(

@@ -42,7 +42,12 @@ class ParquetSource:
         leaves = self._leaves(self.options.text_column)
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         return [
-            Unit(group.num_rows, sum(group.column(leaf).total_uncompressed_size for leaf in leaves), (index,))
+            Unit(
+                group.num_rows,
+                sum(group.column(leaf).total_uncompressed_size for leaf in leaves),
+                (index,),
+                by_rows=True,
+            )
             for index, group in enumerate(groups)
         ]
 

@@ -1,7 +1,7 @@
 """The plan: which shards there are. A pure function of what the inputs hold; nothing is read or written here.
 
-A shard is a run of row groups of one input and becomes one part of the output, or a few (see `parts.py`). Shards do not
-depend on the number of workers: so neither do the parts.
+A shard is a run of row groups of one input, or a run of rows of a large one, and becomes one part of the output, or a
+few (see `parts.py`). Shards do not depend on the number of workers: so neither do the parts.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from tokbatch.job.sources import Unit
 
 SMALLEST, SMALL, LARGEST = 4 << 20, 16 << 20, 256 << 20
+SMALLEST_FOR_REFERENCE = 1 << 20
+"""The reference engine takes a second or two for this much."""
 SHARDS_WANTED = 512
 SHARDS_NEEDED = 32  # where shards stay small for it: so many workers end at about the same time
+MOST_PIECES = 8
+"""How many pieces a row group is cut into at the most: whoever makes a piece has to read what lies before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The unit of work: units `start` to `stop` (excluded) of the input number `input`, from its row `first_row` on.
+    """The unit of work: rows of the units `start` to `stop` (excluded) of the input number `input`.
 
-    `index` counts through the plan, `number` within the input.
+    It begins at row `first_row` of the input, and `skip` rows after the first of the units does. `index` counts
+    through the plan, `number` within the input.
     """
 
     index: int
@@ -32,6 +37,7 @@ class Shard:
     first_row: int
     rows: int
     text_bytes: int
+    skip: int = 0
 
     @property
     def file_rows(self) -> tuple[int, int]:
@@ -45,14 +51,14 @@ class Shard:
         return f"{self.input:05d}-{stem}-{self.number:05d}"
 
 
-def shard_size(inputs: Sequence[Sequence[Unit]], wanted: int) -> int:
+def shard_size(inputs: Sequence[Sequence[Unit]], wanted: int, smallest: int = SMALLEST) -> int:
     """Give the bytes of text a shard should hold: what is wanted, or for 0 what suits the size of the corpus.
 
     Small enough that many workers end at about the same time and little is lost by a kill, large enough that a
     corpus of terabytes does not become a million files.
     """
     total = sum(unit.text_bytes for units in inputs for unit in units)
-    smallest = min(SMALL, max(SMALLEST, total // SHARDS_NEEDED))
+    smallest = min(SMALL, max(smallest, total // SHARDS_NEEDED))
     return wanted or min(LARGEST, max(smallest, total // SHARDS_WANTED))
 
 
@@ -62,25 +68,48 @@ def plan_shards(inputs: Sequence[Sequence[Unit]], wanted_bytes: int = 0) -> list
     shards: list[Shard] = []
     for index, units in enumerate(inputs):
         first_row = 0
-        for number, (start, stop) in enumerate(_cut(units, size)):
-            rows = sum(unit.rows for unit in units[start:stop])
-            text_bytes = sum(unit.text_bytes for unit in units[start:stop])
-            shards.append(Shard(len(shards), index, number, start, stop, first_row, rows, text_bytes))
+        pieces = [piece for number, unit in enumerate(units) for piece in _pieces(number, unit, size)]
+        for number, (start, stop) in enumerate(_cut([piece.text_bytes for piece in pieces], size)):
+            run = pieces[start:stop]
+            rows = sum(piece.rows for piece in run)
+            text_bytes = sum(piece.text_bytes for piece in run)
+            first, last, skip = (run[0].unit, run[-1].unit + 1, run[0].skip) if run else (0, 0, 0)
+            shards.append(Shard(len(shards), index, number, first, last, first_row, rows, text_bytes, skip))
             first_row += rows
     return shards
 
 
-def _cut(units: Sequence[Unit], size: int) -> list[tuple[int, int]]:
-    """Give runs of units whose bytes are near total / n, where n is the number of shards that the total needs."""
-    total = sum(unit.text_bytes for unit in units)
-    count = min(len(units), max(1, round(total / size)))
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some rows of the unit number `unit`, from its row `skip` on."""
+
+    unit: int
+    skip: int
+    rows: int
+    text_bytes: int
+
+
+def _pieces(number: int, unit: Unit, size: int) -> list[_Piece]:
+    """Cut a unit into even pieces where it is much larger than a shard should be."""
+    count = min(MOST_PIECES, unit.rows, round(unit.text_bytes / size)) if unit.by_rows else 1
+    if count < 2:
+        return [_Piece(number, 0, unit.rows, unit.text_bytes)]
+    rows = [unit.rows * i // count for i in range(count + 1)]
+    size_to = [unit.text_bytes * i // count for i in range(count + 1)]
+    return [_Piece(number, rows[i], rows[i + 1] - rows[i], size_to[i + 1] - size_to[i]) for i in range(count)]
+
+
+def _cut(sizes: Sequence[int], size: int) -> list[tuple[int, int]]:
+    """Give runs whose bytes are near total / n, where n is the number of shards that the total needs."""
+    total = sum(sizes)
+    count = min(len(sizes), max(1, round(total / size)))
     if count <= 1:
-        return [(0, len(units))]
+        return [(0, len(sizes))]
     cuts, done = [0], 0
-    for index, unit in enumerate(units):
+    for index, own in enumerate(sizes):
         goal = len(cuts) * total / count
-        # The boundary that lies nearer to the goal, before or after this unit; no run is left empty.
-        if len(cuts) < count and done + unit.text_bytes / 2 > goal and index > cuts[-1]:
+        # The boundary that lies nearer to the goal, before or after this one; no run is left empty.
+        if len(cuts) < count and done + own / 2 > goal and index > cuts[-1]:
             cuts.append(index)
-        done += unit.text_bytes
-    return list(zip(cuts, [*cuts[1:], len(units)], strict=True))
+        done += own
+    return list(zip(cuts, [*cuts[1:], len(sizes)], strict=True))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tokbatch.job.memory import EXIT_STATUS
 from tokbatch.job.worker import Task
 
 
@@ -164,6 +165,8 @@ def _no_main_module() -> Iterator[None]:
 def _reason(code: int | None) -> str:
     if code is None:
         return "it closed its pipe"
+    if code == EXIT_STATUS:
+        return "it took more memory than run.max_memory leaves to a worker"
     if code >= 0:
         return f"exit status {code}"
     name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"

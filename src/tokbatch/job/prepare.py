@@ -27,7 +27,7 @@ from tokbatch.errors import ConfigError, InputError, SpecError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.inputs import Input, InputList, list_inputs
 from tokbatch.job.packing import packed_schema
-from tokbatch.job.plan import SMALLEST, Shard, plan_shards, shard_size
+from tokbatch.job.plan import SMALLEST, SMALLEST_FOR_REFERENCE, Shard, plan_shards, shard_size
 from tokbatch.job.schema import unify_schemas
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sources import ReadOptions, Unit, open_source
@@ -110,7 +110,8 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
     if config.output.packing is not None:
         schema = packed_schema(schema, config.output.id_column, config.output.packing.length)
     units = [fact.units for fact in facts]
-    shards = plan_shards(units, shard_size(units, config.run.shard_bytes))
+    smallest = SMALLEST if tokenizer.engine_name == "native" else SMALLEST_FOR_REFERENCE
+    shards = plan_shards(units, shard_size(units, config.run.shard_bytes, smallest))
     identity = {
         "tokbatch": __version__,
         "pyarrow": pa.__version__,

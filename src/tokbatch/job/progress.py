@@ -48,24 +48,31 @@ class PlainLines:
         self._stream = stream or sys.stderr
         self._every = every_seconds
         self._total = self._first = 0
+        self._is_under_way = False
         self._began = self._said = time.monotonic()
 
     def start(self, total_bytes: int, done_bytes: int) -> None:
         """See `Progress`."""
         self._total, self._first = total_bytes, done_bytes
         self._began = self._said = time.monotonic()
+        self._is_under_way = False
 
     def update(self, done_bytes: int) -> None:
         """See `Progress`."""
         now = time.monotonic()
+        if not self._is_under_way and done_bytes > self._first:
+            # What was there before is not of this attempt, and the start of the workers says nothing about the rest.
+            self._first, self._began, self._is_under_way = done_bytes, now, True
         if now - self._said < self._every:
             return
         self._said = now
-        rate = (done_bytes - self._first) / (now - self._began)
-        left = (self._total - done_bytes) / rate if rate > 0 else None
+        elapsed = now - self._began
+        speed = (done_bytes - self._first) / elapsed if elapsed > 0 else 0.0
+        left = (self._total - done_bytes) / speed if speed > 0 else None
         self.note(
             f"{100 * done_bytes / max(1, self._total):5.1f} %  {megabytes(done_bytes)} of {megabytes(self._total)}"
-            f"  {rate / 1e6:,.1f} MB/s" + (f"  {duration(left)} left" if left is not None else "")
+            + (f"  {rate(done_bytes - self._first, elapsed)}" if speed > 0 else "")
+            + (f"  {duration(left)} left" if left is not None else "")
         )
 
     def note(self, text: str) -> None:
@@ -134,6 +141,16 @@ def megabytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1000
     return f"{count:,.1f} TB"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number of things for people."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def rate(size: float, seconds: float) -> str:
+    """Write a rate for people."""
+    return f"{megabytes(size / seconds)}/s"
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokbatch.batch.stats import Stats
 from tokbatch.job.manifest import read_manifest, read_stats
-from tokbatch.job.progress import duration, megabytes
+from tokbatch.job.progress import count, duration, megabytes
 from tokbatch.job.text_table import number, render_table
 
 _CONTROLS = {
@@ -31,7 +31,7 @@ def render_report(folder: Path | str) -> str:
     folder = Path(folder)
     manifest = read_manifest(folder)
     files, total = read_stats(folder)
-    place, files = _without_common_folder(files)
+    place, files = without_common_folder(files)
     rows: list[Named] = [*files, ("total", total)]
     lines = [*_head(folder, place, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
     lines += _absorbed(files, total, "lstrip", "left") + _absorbed(files, total, "rstrip", "right")
@@ -39,7 +39,7 @@ def render_report(folder: Path | str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _without_common_folder(files: Sequence[Named]) -> tuple[str, list[Named]]:
+def without_common_folder(files: Sequence[Named]) -> tuple[str, list[Named]]:
     """Split off the folder that all files lie in; file names alone are easier to read."""
     folders = [name.split("/")[:-1] for name, _ in files]
     depth = 0
@@ -53,16 +53,17 @@ def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -
     why = run.get("why_reference")
     name = tokenizer.get("file") or tokenizer.get("name")
     size = sum(part["bytes"] for part in manifest["parts"])
-    parts = f"{_count(len(manifest['parts']), 'part')}, {megabytes(size)}"
-    inputs = _count(len(manifest["inputs"]), "input") + (f" in {place}" if place else "")
+    parts = f"{count(len(manifest['parts']), 'part')}, {megabytes(size)}"
+    inputs = count(len(manifest["inputs"]), "input") + (f" in {place}" if place else "")
     per_token = f", {total.bytes / total.tokens:.2f} bytes a token" if total.tokens else ""
     return [
         os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder),
         f"  tokenizer   {name}  (sha256 {tokenizer['sha256'][:12]}, {tokenizer['vocab_size']:,} tokens)",
         f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}{f'  ({why})' if why else ''}",
-        f"  texts       {_count(total.documents, 'document')}, {megabytes(total.bytes)}; {inputs}",
-        f"  ids         {_count(total.tokens, 'token')}{per_token}; {parts}",
-        f"  time        {duration(run['seconds'])} with {_count(run['workers'], 'worker')}",
+        f"  texts       {count(total.documents, 'document')}, {megabytes(total.bytes)}; {inputs}",
+        f"  ids         {count(total.tokens, 'token')}{per_token}; {parts}",
+        f"  time        {duration(run['seconds'])} with {count(run['workers'], 'worker')}",
+        *([f"  memory      {megabytes(peak)} at the most in a worker"] if (peak := _peak(run)) else []),
     ]
 
 
@@ -117,13 +118,13 @@ def _absorbed(files: Sequence[Named], total: Stats, strip: str, side: str) -> li
     ]
     for name, stats in shown:
         documents, chars = getattr(stats, f"{strip}_documents"), getattr(stats, f"{strip}_chars")
-        lines += ["", f"  {name}: {_count(chars, 'character')} in {_count(documents, 'document')}"]
+        lines += ["", f"  {name}: {count(chars, 'character')} in {count(documents, 'document')}"]
         table = [["", "documents", "characters"]]
-        for kind, label in (("token", _token), ("whitespace", _character)):
+        for kind, label in (("token", visible), ("whitespace", whitespace_label)):
             by_documents = getattr(stats, f"{strip}_documents_by_{kind}")
             by_chars = getattr(stats, f"{strip}_chars_by_{kind}")
             for key in sorted(by_chars, key=lambda key: (-by_chars[key], key)):
-                table.append([label(key), number(by_documents.get(key, 0)), number(by_chars[key])])
+                table.append([f"{kind:10}  {label(key)}", number(by_documents.get(key, 0)), number(by_chars[key])])
         lines += [f"    {line}" for line in _without_rule(render_table(table))]
         first = getattr(stats, f"{strip}_first_rows")
         if first:
@@ -137,13 +138,15 @@ def _without_rule(lines: list[str]) -> list[str]:
     return [lines[0], *lines[2:]]
 
 
-def _token(content: str) -> str:
-    return f"token       {content if content.isprintable() and content.strip() == content else ascii(content)}"
+def visible(content: str) -> str:
+    """Write a name so that all of it can be seen, blanks at its ends and controls too."""
+    return content if content.isprintable() and content.strip() == content else ascii(content)
 
 
-def _character(name: str) -> str:
+def whitespace_label(name: str) -> str:
+    """Write a whitespace character of the statistics with its name: ``"U+00A0 NO-BREAK SPACE"``."""
     code = int(name[2:], 16)
-    return f"whitespace  {name} {_CONTROLS.get(code) or unicodedata.name(chr(code), '')}".rstrip()
+    return f"{name} {_CONTROLS.get(code) or unicodedata.name(chr(code), '')}".rstrip()
 
 
 def _rows_to_look_at(files: Sequence[Named]) -> list[str]:
@@ -173,5 +176,5 @@ def _what_happened(manifest: Mapping[str, Any]) -> list[str]:
     return ["", "What happened on the way", *lines] if lines else []
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def _peak(run: Mapping[str, Any]) -> int:
+    return int(run.get("peak_memory", {}).get("worker", 0))

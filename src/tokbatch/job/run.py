@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import socket
+import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -23,10 +24,11 @@ from tokbatch.job.config import JobConfig
 from tokbatch.job.inputs import list_inputs
 from tokbatch.job.lock import OutputLock
 from tokbatch.job.manifest import merged, part_file_name, shard_record, write_results
+from tokbatch.job.memory import limit_of_a_worker, peak_memory, workers_within
 from tokbatch.job.plan import Shard
 from tokbatch.job.pool import Pool
 from tokbatch.job.prepare import Job, digest_of, early_worker_count, prepare_job, worker_count
-from tokbatch.job.progress import Progress, Silence, megabytes
+from tokbatch.job.progress import Progress, Silence, count, megabytes
 from tokbatch.job.quarantine import Quarantine
 from tokbatch.job.resume import differences, holds, record_name, refuse_used
 from tokbatch.job.storage import FileSystem, Storage, told
@@ -39,11 +41,15 @@ WAKE_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a finished job was. `already_done` says that there was nothing left to do."""
+    """What a finished job was: `text_bytes` were encoded by this attempt in `seconds`.
+
+    `already_done` says that there was nothing left to do.
+    """
 
     job: Job
     stats: Stats
     seconds: float
+    text_bytes: int = 0
     already_done: bool = False
 
 
@@ -69,7 +75,8 @@ def run_job(
         with told(storage.folder):
             refuse_used(storage, resume, overwrite)
         listed = list_inputs(config)
-        early = early_workers(config, 0 if resume else early_worker_count(config, listed))
+        waits = resume or config.run.max_memory > 0  # There may be nothing to do, or no room for so many.
+        early = early_workers(config, 0 if waits else early_worker_count(config, listed))
         stack.callback(early.kill)
         job = prepare_job(config, listed)
         _say_what(job, progress)
@@ -100,13 +107,14 @@ class _Run:
     def run(self) -> JobResult:
         start, began = time.monotonic(), time.time()
         self._adopt()
-        resumed = len(self.records)
+        resumed = set(self.records)
         pending = self._pending()
         manifest = self.storage.read_json("manifest.json")
         if not pending and manifest is not None and manifest.get("parts") == self._parts():
             self.storage.tidy()
             return JobResult(self.job, self._total(), time.monotonic() - start, already_done=True)
-        workers = worker_count(self.job.config, len(pending))
+        limits = self.job.config.run
+        workers = workers_within(limits.max_memory, limits.batch_bytes, worker_count(self.job.config, len(pending)))
         if pending:
             self._work_off(pending, workers)
         if not self.records:
@@ -120,12 +128,20 @@ class _Run:
             "workers": workers,
             "why_reference": self.job.tokenizer.why_reference,
             "shards": len(self.records),
-            "resumed_shards": resumed,
+            "resumed_shards": len(resumed),
             "retries": self.retries,
+            "peak_memory": {
+                "this_process": peak_memory(),
+                "worker": max((record["run"]["peak_memory"] for record in self.records.values()), default=0),
+            },
+            "timeline": [
+                {"input": record["shard"]["input"], **record["run"]} for _, record in sorted(self.records.items())
+            ],
         }
         stats = write_results(self.storage, self.job, self.records, self._all_skipped(), run)
         self.storage.tidy()
-        return JobResult(self.job, stats, seconds)
+        new = sum(record["run"]["text_bytes"] for index, record in self.records.items() if index not in resumed)
+        return JobResult(self.job, stats, seconds, new)
 
     # -- what an earlier attempt left ---------------------------------------------------------------------------
 
@@ -158,7 +174,7 @@ class _Run:
     # -- the work -----------------------------------------------------------------------------------------------
 
     def _work_off(self, pending: deque[Shard], workers: int) -> None:
-        setup = self._setup(self._shared_tables(workers))
+        setup = self._setup(self._shared_tables(workers), workers)
         pool = start_workers(self.job.config, setup, workers, self.early)
         self.progress.start(sum(shard.text_bytes for shard in self.job.shards), self._done_bytes())
         try:
@@ -171,6 +187,8 @@ class _Run:
         finally:
             self.progress.finish()
             pool.kill()
+            if sys.exc_info()[0] is not None:
+                self._say_what_is_finished()
 
     def _give_out(self, pending: deque[Shard], pool: Workers) -> None:
         while pending and pool.give(self._task(pending[0])):
@@ -277,6 +295,11 @@ class _Run:
         self.storage.drop_partials(task.partial)
         return self.rows_done.pop(task.shard.index, 0)
 
+    def _say_what_is_finished(self) -> None:
+        done, total = self.finished_bytes, sum(shard.text_bytes for shard in self.job.shards)
+        finished = f"{len(self.records):,} of {count(len(self.job.shards), 'shard')}"
+        self.progress.note(f"finished are {finished}, {megabytes(done)} of {megabytes(total)} of text")
+
     # -- small things -------------------------------------------------------------------------------------------
 
     def _shared_tables(self, workers: int) -> Path | None:
@@ -285,7 +308,7 @@ class _Run:
         is_shared = workers > 1 and isinstance(engine, NativeEngine) and engine.share_tables(tables)
         return tables if is_shared else None
 
-    def _setup(self, tables: Path | None) -> WorkerSetup:
+    def _setup(self, tables: Path | None, workers: int) -> WorkerSetup:
         job, config = self.job, self.job.config
         return WorkerSetup(
             transform=job.transform,
@@ -300,6 +323,7 @@ class _Run:
             fail_on_lossy=config.check.on_lossy == "fail",
             file_system=self.storage.file_system,
             tables=tables,
+            memory_limit=limit_of_a_worker(config.run.max_memory, workers),
             part_metadata={
                 "tokbatch.version": job.identity["tokbatch"],
                 "tokbatch.engine": job.identity["engine"],
@@ -369,8 +393,8 @@ def _say_what(job: Job, progress: Progress) -> None:
         progress.note(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
     rows = sum(facts.rows for facts in job.inputs)
     size = megabytes(sum(facts.text_bytes for facts in job.inputs))
-    inputs = f"{len(job.inputs)} {'input' if len(job.inputs) == 1 else 'inputs'}"
-    progress.note(f"{inputs}, {rows:,} documents, {size} of text, {len(job.shards)} shards; {job.tokenizer!r}")
+    inputs, shards = count(len(job.inputs), "input"), count(len(job.shards), "shard")
+    progress.note(f"{inputs}, {count(rows, 'document')}, {size} of text, {shards}; {job.tokenizer!r}")
     if job.tokenizer.why_reference is not None:
         progress.note(f"WARNING: {job.tokenizer.why_reference}")
     if job.identity["engine"] == "reference":

@@ -26,13 +26,15 @@ class Unit:
     """The smallest run of rows that can be read on its own: a row group, a piece of a text file.
 
     `text_bytes` is an estimate. `place` says where it is, in the terms of its source; `checksum` is that of its bytes,
-    where the file itself has none.
+    where the file itself has none. `by_rows`: a large one may be done in pieces, by reading past the rows before,
+    which costs little beside encoding.
     """
 
     rows: int
     text_bytes: int
     place: tuple[Any, ...] = ()
     checksum: int = 0
+    by_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +153,12 @@ def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]
     half = batch.num_rows // 2
     yield from bounded(batch.slice(0, half), batch_bytes)
     yield from bounded(batch.slice(half), batch_bytes)
+
+
+def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Give the rows `first` to `stop` of batches that start at `row`; what comes after them is not read."""
+    while row < stop and first < stop and (batch := next(batches, None)) is not None:
+        begin, end = max(first - row, 0), min(stop - row, batch.num_rows)
+        if begin < end:
+            yield batch.slice(begin, end - begin)
+        row += batch.num_rows

@@ -30,7 +30,7 @@ from tokbatch.job.prepare import load_tokenizer, read_options, transform_options
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sinks.ids import without_nulls
-from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again
+from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again, rows_between
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
 BATCH_BYTES = 8 << 20
@@ -66,7 +66,9 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     sink = build_sink(config.output, manifest["id_type"])
     again = None if transform is None else _Again(transform, sink, read_options(config), config.output.packing)
     inputs = {entry["name"]: entry for entry in manifest["inputs"]}
-    for (name, _), group in itertools.groupby(manifest["parts"], lambda part: (part["input"], part["units"])):
+    for (name, *_), group in itertools.groupby(
+        manifest["parts"], lambda part: (part["input"], part["units"], part["skip_rows"])
+    ):
         parts, whole = list(group), True
         for part in parts:
             found.parts += 1
@@ -180,9 +182,10 @@ def _check_rows(
         batches = (batch for part in parts for batch in again.sink.read_part(_paths(folder, part)))
         packed = unpack(batches, again.sink.id_column) if "packing" in parts[0] else None
         reader = _Rows(batches)
-        row = parts[0]["first_row"]
-        columns = transform.input_columns(opened.schema)
-        for batch in opened.batches(units, columns, BATCH_BYTES, row, on_bad_row):
+        row, stop = parts[0]["shard_rows"]
+        columns, begin = transform.input_columns(opened.schema), row - parts[0]["skip_rows"]
+        source_batches = opened.batches(units, columns, BATCH_BYTES, begin, on_bad_row)
+        for batch in rows_between(source_batches, begin, row, stop):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
             given_up = {row + i: bad[n] for i, n in enumerate(numbers.filter(chosen).to_pylist()) if n in bad}

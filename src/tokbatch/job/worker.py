@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,13 @@ from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
 from tokbatch.job.config import PackingConfig
 from tokbatch.job.inputs import Input
+from tokbatch.job.memory import end_beyond, peak_memory
 from tokbatch.job.packing import Packer, PackingCounts
 from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink
-from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again
+from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again, rows_between
 from tokbatch.job.storage import FileSystem, Storage, output_error
 
 FAILURES_KEPT = 1000
@@ -62,6 +64,7 @@ class WorkerSetup:
     part_metadata: dict[str, str]
     file_system: FileSystem
     tables: Path | None = None
+    memory_limit: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Task:
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What came out of one shard. `seconds` is no statistic: it says something about the run, not the documents.
+    """What came out of one shard. `run` is no statistic: it says something about the run, not the documents.
 
     `failures` are the first rows that have null for a reason, with the reasons; the statistics have their number.
     """
@@ -92,7 +95,7 @@ class ShardResult:
     shard: Shard
     parts: tuple[WrittenPart, ...]
     stats: Stats
-    seconds: float
+    run: Mapping[str, Any]
     failures: tuple[tuple[int, str], ...] = ()
     packing: PackingCounts | None = None
 
@@ -107,6 +110,8 @@ def work(connection: Any, pickled_setup: bytes) -> None:
 
         setup: WorkerSetup = ForkingPickler.loads(pickled_setup)
         storage = Storage(setup.folder, setup.file_system)
+        if setup.memory_limit:
+            end_beyond(setup.memory_limit)
         connection.send(("ready",))
         while (task := connection.recv()) is not None:
             connection.send(_attempt(setup, storage, task, connection))
@@ -135,7 +140,7 @@ def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) 
 
 def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> ShardResult:
     """Read, transform and write one shard, or the rows of a probe. The partial files are on the disk afterwards."""
-    start = time.monotonic()
+    start, began = time.monotonic(), time.time()
     shard, name = task.shard, task.input.name
     first, stop = task.rows or (shard.first_row, shard.first_row + shard.rows)
     source = open_source_again(task.input, setup.read_options)
@@ -148,8 +153,9 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
         given_up = dict(task.given_up)
         on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
-        batches = source.batches(task.units, columns, setup.batch_bytes, shard.first_row, on_bad_row)
-        for batch in rows_between(batches, shard.first_row, first, stop):
+        begin = shard.first_row - shard.skip
+        batches = source.batches(task.units, columns, setup.batch_bytes, begin, on_bad_row)
+        for batch in rows_between(batches, begin, first, stop):
             output, counted = setup.transform.transform(batch, row, given_up=given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
@@ -162,20 +168,16 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
             progress(row - shard.first_row)
         if packer is not None:
             writer.write_all(packer.finish())
-        beyond = 0 if task.rows else sum(batch.num_rows for batch in batches)
-    if row != stop or beyond:
-        raise InputError(f"{row - first + beyond} rows from row {first}, the plan says {stop - first}", where=name)
-    seconds, counts = time.monotonic() - start, packer.counts if packer is not None else None
-    return ShardResult(shard, tuple(writer.parts), stats, seconds, tuple(failures.kept), counts)
-
-
-def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """Give the rows `first` to `stop` of batches that start at `row`; what comes after them is not read."""
-    while row < stop and first < stop and (batch := next(batches, None)) is not None:
-        begin, end = max(first - row, 0), min(stop - row, batch.num_rows)
-        if begin < end:
-            yield batch.slice(begin, end - begin)
-        row += batch.num_rows
+    if row != stop:
+        raise InputError(f"{row - first} rows from row {first}, the plan says {stop - first}", where=name)
+    run = {
+        "worker": f"{socket.gethostname()}:{os.getpid()}",
+        "started": round(began, 3),
+        "seconds": round(time.monotonic() - start, 3),
+        "peak_memory": peak_memory(),
+    }
+    counts = packer.counts if packer is not None else None
+    return ShardResult(shard, tuple(writer.parts), stats, run, tuple(failures.kept), counts)
 
 
 class _Failures:
