@@ -52,7 +52,7 @@ def test_polars(tmp_path, form, id_type, packed):
     polars = pytest.importorskip("polars", reason="polars is not installed: pip install .[test-readers]")
     path, expected = write(tmp_path, form, id_type, packed)
     read = polars.read_parquet if form == "parquet" else polars.read_ipc
-    table = read(str(path)) if form == "parquet" else read(str(path), memory_map=False)
+    table = read(str(path))
     assert table["input_ids"].to_list() == expected
 
 
