@@ -33,7 +33,7 @@ fn column(texts: &[&str]) -> (String, Vec<i64>) {
 fn verified(engine: &Engine, texts: &[&str], change: impl Fn(&mut Vec<u32>)) -> Verification {
     let (data, offsets) = column(texts);
     let texts = TextColumn::new(data.as_bytes(), &offsets).expect("in order");
-    let mut ids = engine.encode_batch(texts, true).expect("all can be encoded");
+    let mut ids = engine.encode_batch(texts, true, true).expect("all can be encoded");
     assert!(ids.failures.is_empty() && ids.ids.iter().all(|&id| id < 8), "no marks are left on ids");
     change(&mut ids.ids);
     let given = GivenIds::new(&ids.ids, &ids.list_offsets).expect("in order");
