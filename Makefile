@@ -41,10 +41,15 @@ test-native:  ## the tests of the crate native/, and its unsafe code under Miri 
 fuzz: $(STAMP)  ## look for texts and files that break a property, FUZZ_SECONDS for each
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
 
-lint: $(STAMP)  ## ruff and mypy
+lint: $(STAMP)  ## ruff and mypy; clippy where it is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+ifdef CARGO
+	@if cargo clippy --version >/dev/null 2>&1; then \
+	    cd native && cargo clippy --locked --all-targets --features python,abi3 --quiet -- -D warnings; \
+	else echo "no clippy here"; fi
+endif
 
 wheel:  ## a wheel with the native engine, for machines without cargo (one for all Pythons from 3.11 on)
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(DIST) .

@@ -244,7 +244,7 @@ impl<'a> Making<'a> {
         self.text.push_str(content);
         if self.old.is_tracked && !content.is_empty() {
             let place = if last > 0 { self.old.places[last - 1] } else { (self.old.start, self.old.start) };
-            self.places.extend(std::iter::repeat(place).take(content.chars().count()));
+            self.places.extend(std::iter::repeat_n(place, content.chars().count()));
         }
         (self.done, self.done_bytes) = (last, end);
     }

@@ -234,7 +234,8 @@ impl<S: Default> Cache<S> {
             let (start, end) = (bounds[0] as usize, (bounds[1] & !SKIP) as usize);
             let is_long = keys[at][1] >> 56 > SHORT as u64;
             let is_new = match (is_long, if is_long { long_found[at] } else { found[at] }) {
-                _ if end - start > LONGEST || keys[at][1] == 0 => false,
+                // What is skipped has no key, and a start that is no place.
+                _ if keys[at][1] == 0 || end - start > LONGEST => false,
                 (_, 0) => true,
                 // Another one is where it should be; it may be next to it.
                 (true, ANOTHER) => self.long_slot(&text[start..end], keys[at][0]).is_err(),

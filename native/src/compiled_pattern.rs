@@ -177,7 +177,7 @@ fn each_run(set: &RunSet, least: usize, content: &str, text: &str, mut on_run: i
     let bytes = text.as_bytes();
     let skips_spaces = least == 1 && content == " " && set.has_space_only();
     let two = set.only.filter(|_| least >= 2).map(|byte| [byte; 2]);
-    let finder = two.as_ref().map(|two| memchr::memmem::Finder::new(two));
+    let finder = two.as_ref().map(memchr::memmem::Finder::new);
     let mut at = 0;
     loop {
         if skips_spaces {

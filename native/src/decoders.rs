@@ -218,11 +218,13 @@ pub fn word_cleaned_up(text: &[u8]) -> Option<&[u8]> {
         return None;
     }
     let is_artifact = *first == b' '
-        && match rest {
-            [b'.' | b'?' | b'!' | b',', ..] | [b'\'', b'm' | b's', ..] => true,
-            [b'\'', b'v' | b'r', b'e', ..] | [b'n', b'\'', b't', ..] => true,
-            _ => false,
-        };
+        && matches!(
+            rest,
+            [b'.' | b'?' | b'!' | b',', ..]
+                | [b'\'', b'm' | b's', ..]
+                | [b'\'', b'v' | b'r', b'e', ..]
+                | [b'n', b'\'', b't', ..]
+        );
     Some(if is_artifact { rest } else { text })
 }
 

@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn it_has_its_members_and_nothing_else() {
-        let members: Vec<u64> = (0..1000).map(|n| n * n << 21 | n).chain([0, 0, u64::MAX - 1]).collect();
+        let members: Vec<u64> = (0..1000).map(|n| ((n * n) << 21) | n).chain([0, 0, u64::MAX - 1]).collect();
         let set = NumberSet::new(&members);
         assert!(members.iter().all(|&member| set.contains(member)));
-        assert!((0..1000).map(|n| n * n << 21 | n + 1).all(|number| members.contains(&number) == set.contains(number)));
+        assert!((0..1000).map(|n| ((n * n) << 21) | (n + 1)).all(|number| members.contains(&number) == set.contains(number)));
         assert!(!NumberSet::new(&[]).contains(0));
     }
 }

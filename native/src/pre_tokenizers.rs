@@ -99,7 +99,7 @@ impl PreTokenizer {
     pub fn depends_on_place_first(&self) -> bool {
         match self {
             PreTokenizer::Chain(parts) => {
-                parts.split_first().map_or(true, |(first, rest)| {
+                parts.split_first().is_none_or(|(first, rest)| {
                     first.depends_on_place_first() && !rest.iter().any(PreTokenizer::depends_on_place)
                 })
             }

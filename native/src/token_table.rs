@@ -189,7 +189,7 @@ impl ColumnDecoder {
             Tail::Joined => (table.has_byte_runs, false),
             Tail::Whole { is_lossy, first_step } => (is_lossy || table.has_byte_runs, first_step < steps),
         };
-        !goes_on && !(is_lossy && memchr::memmem::find(text.as_bytes(), "\u{FFFD}".as_bytes()).is_some())
+        !goes_on && (!is_lossy || memchr::memmem::find(text.as_bytes(), "\u{FFFD}".as_bytes()).is_none())
     }
 
     /// Give the text of ids by the general road.

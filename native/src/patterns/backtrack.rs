@@ -237,7 +237,7 @@ impl Matcher {
         origin: usize,
         at: usize,
         must_end: Option<usize>,
-        slots: &mut Vec<usize>,
+        slots: &mut [usize],
         work: &mut Work,
     ) -> Result<Found, OutOfWork> {
         let character = |at: usize| text[at..].chars().next();
@@ -310,7 +310,7 @@ impl Matcher {
                         continue;
                     }
                     Step::Look { end, negated } => {
-                        let found = self.run(step + 1, text, origin, at, None, &mut slots.clone(), work)?;
+                        let found = self.run(step + 1, text, origin, at, None, &mut slots.to_vec(), work)?;
                         if found.is_some() == *negated {
                             continue 'choices;
                         }
@@ -321,10 +321,10 @@ impl Matcher {
                         let mut found = false;
                         let mut from = Some(at);
                         let mut away = 0;
-                        while let Some(place) = from.filter(|_| !found && longest.map_or(true, |longest| away <= longest)) {
+                        while let Some(place) = from.filter(|_| !found && longest.is_none_or(|longest| away <= longest)) {
                             work.spend(1)?;
                             if away >= *shortest {
-                                let run = self.run(step + 1, text, origin, place, Some(at), &mut slots.clone(), work)?;
+                                let run = self.run(step + 1, text, origin, place, Some(at), &mut slots.to_vec(), work)?;
                                 found = run.is_some();
                             }
                             from = text[..place].chars().next_back().map(|before| place - before.len_utf8());
@@ -336,7 +336,7 @@ impl Matcher {
                         step = *end;
                         continue;
                     }
-                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.clone(), work)? {
+                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.to_vec(), work)? {
                         Some((inner, to)) => {
                             if inner.is_some() {
                                 stack.push(Choice::Began(began));
@@ -368,7 +368,7 @@ impl Matcher {
                         }
                     }
                     Step::Accept => {
-                        if must_end.map_or(true, |end| end == at) {
+                        if must_end.is_none_or(|end| end == at) {
                             return Ok(Some((began, at)));
                         }
                         continue 'choices;

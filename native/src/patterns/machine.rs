@@ -159,7 +159,7 @@ impl Run<'_> {
                     _ => false,
                 },
                 &Instruction::Split { first, second, head } => {
-                    let looks_in = head.map_or(true, |head| {
+                    let looks_in = head.is_none_or(|head| {
                         self.character(place).is_some_and(|character| machine.sets[head].contains(character))
                     });
                     let state = (at, place, rounds);
@@ -183,7 +183,7 @@ impl Run<'_> {
                     at = *to;
                     true
                 }
-                Instruction::Match if target.map_or(true, |target| target == place) => break place,
+                Instruction::Match if target.is_none_or(|target| target == place) => break place,
                 Instruction::Match => false,
                 Instruction::EnterRound(number) => {
                     rounds = self.rounds.with(rounds, *number);

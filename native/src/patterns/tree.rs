@@ -249,15 +249,15 @@ impl Tree {
                 Node::Set(index) => *index < count,
                 Node::Sequence(nodes) | Node::Alternation(nodes) => nodes.iter().all(|node| sound(node, count)),
                 Node::Repeat { body, minimum, maximum, .. } => {
-                    sound(body, count) && maximum.map_or(true, |maximum| *minimum <= maximum)
+                    sound(body, count) && maximum.is_none_or(|maximum| *minimum <= maximum)
                 }
                 Node::Atomic(body) | Node::Look { body, .. } => sound(body, count),
-                Node::Anchor { word, .. } => word.map_or(true, |index| index < count),
+                Node::Anchor { word, .. } => word.is_none_or(|index| index < count),
                 Node::Keep(()) => true,
             }
         }
         let is_set = |set: &CodePointSet| {
-            set.0.len() % 2 == 0 && set.0.is_sorted() && set.0.last().map_or(true, |&end| end <= 0x11_0000)
+            set.0.len() % 2 == 0 && set.0.is_sorted() && set.0.last().is_none_or(|&end| end <= 0x11_0000)
         };
         self.sets.iter().all(is_set) && sound(&self.root, self.sets.len())
     }
