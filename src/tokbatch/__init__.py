@@ -31,6 +31,7 @@ from tokbatch.errors import (
 )
 
 if TYPE_CHECKING:
+    from tokbatch.batch.token_source import FromColumn
     from tokbatch.engine.encoding import Encoding
     from tokbatch.frontends.notebook import explain
     from tokbatch.spec import TokenizerSpec
@@ -43,6 +44,7 @@ __all__ = [
     "Encoding",
     "EngineUnavailableError",
     "EngineWarning",
+    "FromColumn",
     "InputError",
     "OutputError",
     "SpecError",
@@ -57,6 +59,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "FromColumn": "tokbatch.batch.token_source",
     "Encoding": "tokbatch.engine.encoding",
     "Tokenizer": "tokbatch.tokenizer",
     "TokenizerSpec": "tokbatch.spec",

@@ -38,11 +38,18 @@ def render_plan(job: Job) -> str:
         *([] if why is None else [f"WARNING     {why}"]),
         f"output      {job.config.output_path}, {len(job.shards)} parts of up to {megabytes(largest)} of text",
         f"columns     {columns}",
-        f"workers     {worker_count(job.config, len(job.shards))}",
+        f"workers     {_workers(job)}",
     ]
     lines += [f"skipped     {name}: {reason}" for name, reason in job.skipped]
     lines += [f"repeated    {name} is named twice and taken once" for name in job.repeated]
     return "\n".join(lines)
+
+
+def _workers(job: Job) -> str:
+    """Say how many workers there would be; how large a cluster is, is not asked for a plan."""
+    if job.config.run.engine == "local":
+        return str(worker_count(job.config, len(job.shards)))
+    return f"{job.config.run.workers or 'one a core'}, on a cluster ({job.config.run.engine})"
 
 
 def render_facts(facts: Sequence[Fact]) -> str:

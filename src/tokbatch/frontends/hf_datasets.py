@@ -14,17 +14,15 @@ What happens to a batch is in `hf_map.py`. A corpus that is to be verified, resu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
-import msgspec
 import pyarrow as pa
 
-from tokbatch.batch.pairs import PairOptions, PairTransform
+from tokbatch.batch.pairs import PairTransform
 from tokbatch.batch.token_source import TokenSource
-from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.batch.transform import Transform
 from tokbatch.errors import ConfigError, InputError
 from tokbatch.frontends.hf_map import (
     STATS_COLUMN,
@@ -34,8 +32,7 @@ from tokbatch.frontends.hf_map import (
     StreamingMapFunction,
     collected_stats,
 )
-from tokbatch.spec import Truncation
-from tokbatch.tokenizer import Tokenizer
+from tokbatch.frontends.tables import AnyTokenizer, Options, build_transform, names_of
 
 __all__ = ["MapFunction", "RunningStats", "Tokenized", "map_function", "tokenize"]
 
@@ -55,7 +52,7 @@ class Tokenized(NamedTuple):
 
 def tokenize(
     dataset: Any,
-    tokenizer: Tokenizer | str | os.PathLike[str],
+    tokenizer: AnyTokenizer,
     *,
     column: str = "text",
     pair_column: str | None = None,
@@ -91,22 +88,24 @@ def tokenize(
     """
     import datasets
 
-    transform = _transform(
+    transform = build_transform(
         tokenizer,
-        pair_column=pair_column,
-        max_length=max_length,
-        text_column=column,
-        id_column=id_column,
-        id_type=id_type,
-        add_special_tokens=add_special_tokens,
-        prepend=prepend,
-        append=append,
-        template=template,
-        round_trip=round_trip,
-        round_trip_column=round_trip_column,
-        on_bad_row=on_bad_row,
+        column,
+        Options(
+            pair_column=pair_column,
+            max_length=max_length,
+            id_column=id_column,
+            id_type=id_type,
+            add_special_tokens=add_special_tokens,
+            prepend=prepend,
+            append=append,
+            template=template,
+            round_trip=round_trip,
+            round_trip_column=round_trip_column,
+            on_bad_row=on_bad_row,
+        ),
     )
-    dropped = (remove_columns,) if isinstance(remove_columns, str) else tuple(remove_columns)
+    dropped = names_of(remove_columns)
     splits = dataset if isinstance(dataset, dict) else {"": dataset}
     done: dict[str, Tokenized] = {}
     for name, split in splits.items():
@@ -132,7 +131,7 @@ def tokenize(
 
 
 def map_function(
-    tokenizer: Tokenizer | str | os.PathLike[str],
+    tokenizer: AnyTokenizer,
     *,
     text_column: str = "text",
     pair_column: str | None = None,
@@ -151,44 +150,24 @@ def map_function(
     Raises `SpecError` and `ConfigError`.
     """
     return MapFunction(
-        _transform(
+        build_transform(
             tokenizer,
-            pair_column=pair_column,
-            max_length=max_length,
-            text_column=text_column,
-            id_column=id_column,
-            id_type=id_type,
-            add_special_tokens=add_special_tokens,
-            prepend=prepend,
-            append=append,
-            template=template,
-            round_trip="off" if round_trip_column is None else "all",
-            round_trip_column=round_trip_column,
-            on_bad_row=on_bad_row,
+            text_column,
+            Options(
+                pair_column=pair_column,
+                max_length=max_length,
+                id_column=id_column,
+                id_type=id_type,
+                add_special_tokens=add_special_tokens,
+                prepend=prepend,
+                append=append,
+                template=template,
+                round_trip="off" if round_trip_column is None else "all",
+                round_trip_column=round_trip_column,
+                on_bad_row=on_bad_row,
+            ),
         )
     )
-
-
-def _transform(
-    tokenizer: Tokenizer | str | os.PathLike[str], *, pair_column: str | None, max_length: int | None, **options: Any
-) -> Transform | PairTransform:
-    """Build what both functions map with."""
-    if not isinstance(tokenizer, Tokenizer):
-        tokenizer = Tokenizer.from_file(tokenizer)
-    if max_length is not None:
-        if type(max_length) is not int or max_length < 1:
-            raise ConfigError(f"{max_length!r} is no number of tokens", where="max_length")
-        file = tokenizer.engine.truncation or Truncation(max_length)
-        tokenizer = tokenizer.with_options(truncation=msgspec.structs.replace(file, max_length=max_length))
-    options |= {name: tuple(options[name]) for name in ("prepend", "append")}
-    options["template"] = dict(options["template"] or {})
-    if pair_column is None:
-        return Transform(TransformOptions(**options), tokenizer)
-    for name in ("prepend", "append", "template", "round_trip_column"):
-        if options.pop(name):
-            raise ConfigError("is for single texts, and there is a pair_column", where=name)
-    options.pop("round_trip")
-    return PairTransform(PairOptions(pair_column=pair_column, **options), tokenizer)
 
 
 def _tokenize_table(

@@ -20,6 +20,7 @@ from tokbatch.batch.pairs import PairTransform
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError
+from tokbatch.frontends.tables import TableFunction, names_of
 
 STATS_COLUMN = "__tokbatch_stats__"
 """Where the statistics of each batch travel, in its first row, so that the cache of `datasets` keeps them too."""
@@ -67,35 +68,18 @@ class MapFunction:
         """
         import datasets
 
-        removed = {remove_columns} if isinstance(remove_columns, str) else set(remove_columns)
-        features = {name: feature for name, feature in dataset.features.items() if name not in removed}
+        features = {name: f for name, f in dataset.features.items() if name not in names_of(remove_columns)}
         return datasets.Features(
             {**features, **datasets.Features.from_arrow_schema(self._transform.options.new_columns)}
         )
 
     def checked_features(self, dataset: Any, remove_columns: Sequence[str]) -> Any:
         """Give `features`, once it is clear that all the columns are there and hold texts. Raises `InputError`."""
-        missing = [name for name in remove_columns if name not in dataset.features]
-        if missing:
-            raise InputError(f"there is no column {missing[0]!r} to remove", where="remove_columns")
-        schema = dataset.features.arrow_schema
-        self._transform.transform(pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema))
+        TableFunction(self._transform, names_of(remove_columns)).output_schema(dataset.features.arrow_schema)
         return self.features(dataset, remove_columns)
 
     def _table(self, table: pa.Table, first_row: int) -> tuple[pa.Table, Stats]:
-        """Give a table with the new columns, in the place of older ones of these names, and its statistics."""
-        stats = Stats()
-        outputs = []
-        for batch in table.to_batches():
-            output, counted = self._transform.transform(batch, first_row)
-            outputs.append(output)
-            stats = stats.merge(counted)
-            first_row += batch.num_rows
-        new = pa.Table.from_batches(outputs, self._transform.options.new_columns)
-        for field, column in zip(new.schema, new.columns, strict=True):
-            index = table.schema.get_field_index(field.name)
-            table = table.append_column(field, column) if index < 0 else table.set_column(index, field, column)
-        return table.drop_columns([name for name in self._dropped if name in table.column_names]), stats
+        return TableFunction(self._transform, self._dropped)(table, first_row)
 
     def _needed(self) -> set[str]:
         return {name for column in self._transform.columns for name in (column, column.split(".")[0])}

@@ -129,6 +129,9 @@ class CheckConfig:
 class RunConfig:
     """How the work is done."""
 
+    engine: Literal["local", "ray"] = setting(
+        "local", help="where the workers are: on this machine, or on a Ray cluster"
+    )
     workers: int = setting(0, help="worker processes; 0: one a core", minimum=0)
     on_bad_file: Literal["fail", "skip"] = setting("fail", help="what a file does that cannot be read")
     on_bad_row: Literal["fail", "null"] = setting("fail", help="what a document does that cannot be encoded")
@@ -179,7 +182,7 @@ class JobConfig:
         for key in ("files", "format", "dataset", "subset", "split", "streaming"):
             del table["input"][key]
         del table["check"]["on_lossy"]
-        for key in ("workers", "retries", "on_bad_file", "on_bad_row", "max_memory"):
+        for key in ("engine", "workers", "retries", "on_bad_file", "on_bad_row", "max_memory"):
             del table["run"][key]
         return table
 

@@ -243,9 +243,13 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def worker_count(config: JobConfig, shards: int) -> int:
-    """Give the number of workers: as asked, or one a core that this process may use, but none without a shard."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def worker_count(config: JobConfig, shards: int, cores: int | None = None) -> int:
+    """Give the number of workers: as asked, or one a core, but none without a shard.
+
+    `cores` None: those of this machine that this process may use.
+    """
+    if cores is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(config.run.workers or cores, shards))
 
 

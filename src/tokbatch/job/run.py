@@ -34,7 +34,7 @@ from tokbatch.job.resume import differences, holds, record_name, refuse_used
 from tokbatch.job.storage import FileSystem, Storage, told
 from tokbatch.job.suspects import MOST_ROWS, Hunt
 from tokbatch.job.worker import ShardResult, Task, WorkerSetup
-from tokbatch.job.workers import Event, Workers, early_workers, start_workers
+from tokbatch.job.workers import Event, Workers, cluster_cores, early_workers, start_workers
 
 WAKE_SECONDS = 0.5
 
@@ -114,7 +114,8 @@ class _Run:
             self.storage.tidy()
             return JobResult(self.job, self._total(), time.monotonic() - start, already_done=True)
         limits = self.job.config.run
-        workers = workers_within(limits.max_memory, limits.batch_bytes, worker_count(self.job.config, len(pending)))
+        wanted = worker_count(self.job.config, len(pending), cluster_cores(self.job.config) if pending else None)
+        workers = workers_within(limits.max_memory, limits.batch_bytes, wanted)
         if pending:
             self._work_off(pending, workers)
         if not self.records:

@@ -114,15 +114,19 @@ def work(connection: Any, pickled_setup: bytes) -> None:
             end_beyond(setup.memory_limit)
         connection.send(("ready",))
         while (task := connection.recv()) is not None:
-            connection.send(_attempt(setup, storage, task, connection))
+            connection.send(attempt(setup, storage, task, lambda rows: connection.send(("progress", rows))))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os._exit(1)  # The parent is gone.
 
 
-def _attempt(setup: WorkerSetup, storage: Storage, task: Task, connection: Any) -> tuple[Any, ...]:
-    """Do a task; an error of any kind becomes an answer, so that it is never the process that ends."""
+def attempt(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> tuple[Any, ...]:
+    """Do a task and give the answer, ("done", ...) or ("failed", ...).
+
+    An error of any kind becomes an answer, so that it is never the process that ends; but where `progress` says that
+    nobody listens any more, that is raised.
+    """
     try:
-        return ("done", make_parts(setup, storage, task, lambda rows: connection.send(("progress", rows))))
+        return ("done", make_parts(setup, storage, task, progress))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise
     except TokbatchError as error:

@@ -1,7 +1,7 @@
 """The seam between a job and whatever runs its workers: processes of this machine, or those of a cluster.
 
 `run.py` gives tasks and hears events; what a failure means is decided there and nowhere else, and only it gives a part
-its final name. `pool.py` has the processes of this machine.
+its final name. `pool.py` has the processes of this machine, `ray_workers.py` the actors of a Ray cluster.
 """
 
 from __future__ import annotations
@@ -53,14 +53,30 @@ def early_workers(config: JobConfig, number: int) -> Pool:
 
     # `datasets` is the one source that numpy and pandas are for.
     pool = Pool(functools.partial(run_worker, lean=config.input.dataset is None))
-    pool.start_early(number)
+    pool.start_early(number if config.run.engine == "local" else 0)
     return pool
 
 
 def start_workers(config: JobConfig, setup: WorkerSetup, count: int, early: Pool | None = None) -> Workers:
-    """Give up to `count` workers where the config wants them; those that have started early are among them."""
+    """Give up to `count` workers where the config wants them; those that have started early are among them.
+
+    Raises `EngineUnavailableError`.
+    """
+    if config.run.engine == "ray":
+        from tokbatch.job.ray_workers import RayWorkers
+
+        return RayWorkers(setup, count)
     from tokbatch.job.pool import pickled
 
     pool = early_workers(config, 0) if early is None else early
     pool.set_up((setup.tables, pickled(setup)), count)
     return pool
+
+
+def cluster_cores(config: JobConfig) -> int | None:
+    """Give the cores of the cluster that the config wants; None: it wants this machine."""
+    if config.run.engine == "local":
+        return None
+    from tokbatch.job.ray_workers import connected
+
+    return int(connected().cluster_resources().get("CPU", 1))

@@ -1,0 +1,109 @@
+"""What the front ends for tables have in common: a transform from their options, and a table with its new columns.
+
+`hf_datasets.py`, `ray_data.py` and `spark.py` adapt this to their libraries and add nothing to what happens to a batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import msgspec
+import pyarrow as pa
+
+from tokbatch.batch.pairs import PairOptions, PairTransform
+from tokbatch.batch.stats import Stats
+from tokbatch.batch.token_source import TokenSource
+from tokbatch.batch.transform import Transform, TransformOptions
+from tokbatch.errors import ConfigError, InputError
+from tokbatch.spec import Truncation
+from tokbatch.tokenizer import Tokenizer
+
+AnyTokenizer = Tokenizer | str | os.PathLike[str]
+
+
+class Options(TypedDict, total=False):
+    """The options that all these front ends take; what they mean is said at `hf_datasets.tokenize`."""
+
+    pair_column: str | None
+    id_column: str
+    id_type: Literal["int32", "uint16"]
+    add_special_tokens: bool
+    prepend: Sequence[TokenSource]
+    append: Sequence[TokenSource]
+    template: Mapping[str, TokenSource] | None
+    max_length: int | None
+    round_trip: Literal["all", "sample", "off"]
+    round_trip_column: str | None
+    on_bad_row: Literal["fail", "null"]
+
+
+def build_transform(tokenizer: AnyTokenizer, column: str, options: Options) -> Transform | PairTransform:
+    """Build the transform of single texts or of pairs. Raises `SpecError`, `ConfigError` and `InputError`."""
+    known = Options.__annotations__
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"there is no option {name!r}", where="tokenize", hint=f"there are {', '.join(known)}")
+    given: dict[str, Any] = {**options}
+    pair_column, max_length = given.pop("pair_column", None), given.pop("max_length", None)
+    if not isinstance(tokenizer, Tokenizer):
+        tokenizer = Tokenizer.from_file(tokenizer)
+    if max_length is not None:
+        if type(max_length) is not int or max_length < 1:
+            raise ConfigError(f"{max_length!r} is no number of tokens", where="max_length")
+        file = tokenizer.engine.truncation or Truncation(max_length)
+        tokenizer = tokenizer.with_options(truncation=msgspec.structs.replace(file, max_length=max_length))
+    for name in ("prepend", "append"):
+        if isinstance(given.get(name), str):
+            raise ConfigError("expected a list of tokens, found one", where=name)
+        given[name] = tuple(given.get(name, ()))
+    given["template"] = dict(given.get("template") or {})
+    if pair_column is None:
+        return Transform(TransformOptions(text_column=column, **given), tokenizer)
+    for name in ("prepend", "append", "template", "round_trip_column"):
+        if given.pop(name, None):
+            raise ConfigError("is for single texts, and there is a pair_column", where=name)
+    given.pop("round_trip", None)
+    return PairTransform(PairOptions(text_column=column, pair_column=pair_column, **given), tokenizer)
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """Tables with texts in, the same tables with the new columns out, and without the columns `dropped`."""
+
+    transform: Transform | PairTransform
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def new_columns(self) -> pa.Schema:
+        """The columns that are new, or take the place of older ones of their names."""
+        schema: pa.Schema = self.transform.options.new_columns
+        return schema
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Give the schema of what comes out. Raises `InputError` for a column that is missing or has no texts."""
+        for name in self.dropped:
+            if name not in schema.names:
+                raise InputError(f"there is no column {name!r} to remove", where="remove_columns")
+        return self(schema.empty_table())[0].schema
+
+    def __call__(self, table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Stats]:
+        """Give a table with the new columns, and its statistics; `first_row` is the number of its first row."""
+        stats, outputs = Stats(), []
+        for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+            output, counted = self.transform.transform(batch, first_row)
+            outputs.append(output)
+            stats = stats.merge(counted)
+            first_row += batch.num_rows
+        new = pa.Table.from_batches(outputs, self.new_columns)
+        for field, column in zip(new.schema, new.columns, strict=True):
+            index = table.schema.get_field_index(field.name)
+            table = table.append_column(field, column) if index < 0 else table.set_column(index, field, column)
+        return table.drop_columns([name for name in self.dropped if name in table.column_names]), stats
+
+
+def names_of(columns: Sequence[str] | str) -> tuple[str, ...]:
+    """Give the names of some columns; one may come without a list."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
