@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> None:
     result = run_job(config, resume=True)
     print(f"{result.stats.documents:,} documents, {result.stats.tokens:,} tokens in {result.seconds:.1f} s")
 
-    problems = verify_output(config.output_path, sample=0.1).problems
+    problems = verify_output(config.output_path, sample_rate=0.1).problems
     print(f"{len(problems)} problems", *problems, sep="\n")
 
     files, _ = read_stats(config.output_path)

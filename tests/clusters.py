@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -53,6 +54,7 @@ def spark_session(cores: int = 2) -> Iterator[Any]:
         warnings.simplefilter("ignore")
         patch.setenv("PYTHONPATH", path)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
         session = (
             SparkSession.builder.master(f"local[{cores}]")
             .config("spark.ui.enabled", "false")

@@ -59,7 +59,7 @@ def parameters():
         yield pytest.param(page, id=page.stem, marks=[pytest.mark.long] if is_for_clusters else [])
 
 
-@pytest.mark.parametrize("page", parameters())
+@pytest.mark.parametrize("page", list(parameters()))
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.timeout(600)
 def test_a_guide_is_true(page, desk):

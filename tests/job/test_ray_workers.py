@@ -48,7 +48,7 @@ def test_the_same_bytes_with_a_worker_that_is_killed_and_more_workers_than_cores
     (retry,) = run["retries"]
     assert "Actor" in retry["reason"]
     assert result.stats.documents == 330
-    assert verify_output(tmp_path / "out", sample=1.0).problems == []
+    assert verify_output(tmp_path / "out", sample_rate=1.0).problems == []
     assert cluster.is_initialized()  # it was there before the job, and is not the job's to end
 
 
