@@ -15,11 +15,13 @@ import signal
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from tokbatch._version import __version__
+from tokbatch.engine import table_cache
 from tokbatch.errors import ConfigError, EngineUnavailableError, TokbatchError
 from tokbatch.job.storage import Storage
 from tokbatch.job.worker import Task, WorkerSetup, attempt
@@ -32,8 +34,10 @@ _own_cluster: list[bool] = []  # True in it: the connection was made here, and e
 class Actor:
     """What runs in a process of the cluster. It holds one tokenizer, and does one task at a time."""
 
-    def __init__(self, pickled_setup: bytes, versions: dict[str, str]):
+    def __init__(self, pickled_setup: bytes, tables: Path | None, versions: dict[str, str]):
         pa.set_cpu_count(1)
+        if tables is not None:
+            table_cache.use_folder(tables)
         self._pickled_setup = pickled_setup
         self._versions = versions
         self._setup: WorkerSetup | None = None
@@ -94,7 +98,7 @@ class RayWorkers:
 
     def __init__(self, setup: WorkerSetup, count: int):
         self._ray = connected()
-        self._setup = self._ray.put(pickle.dumps(setup))
+        self._setup, self._tables = self._ray.put(pickle.dumps(setup)), setup.tables
         # Threads: one for the task, one that answers how far it is. What dies is started again by us, not by Ray.
         options = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._class = self._ray.remote(**options)(Actor)
@@ -107,7 +111,7 @@ class RayWorkers:
         if worker is None:
             if len(self.workers) >= self._count:
                 return False
-            actor = self._class.remote(self._setup, VERSIONS)
+            actor = self._class.remote(self._setup, self._tables, VERSIONS)
             worker = Worker(actor, actor.start.remote())
             self.workers.append(worker)
         worker.task, worker.answer = task, worker.actor.do.remote(task)
