@@ -1,6 +1,6 @@
 """Make an indexed dataset of Megatron-LM, and print the prefixes to give to its `--data-path`, weighted by tokens.
 
-    python jobs/megatron_export.py [CONFIG]
+python jobs/megatron_export.py [CONFIG]
 """
 
 import sys

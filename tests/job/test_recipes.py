@@ -81,6 +81,7 @@ def test_the_recipe_for_megatron(monkeypatch, capsys, tmp_path):
         assert pathlib.Path(f"{prefix}.idx").is_file()
         assert pathlib.Path(f"{prefix}.bin").stat().st_size == 2 * int(tokens)
 
+
 def run_recipe(name, monkeypatch, capsys, *arguments):
     """Run a recipe as a script, and give what it printed."""
     monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])

@@ -129,10 +129,10 @@ class CheckConfig:
 class RunConfig:
     """How the work is done."""
 
+    workers: int = setting(0, help="worker processes; 0: one a core", minimum=0)
     engine: Literal["local", "ray"] = setting(
         "local", help="where the workers are: on this machine, or on a Ray cluster"
     )
-    workers: int = setting(0, help="worker processes; 0: one a core", minimum=0)
     on_bad_file: Literal["fail", "skip"] = setting("fail", help="what a file does that cannot be read")
     on_bad_row: Literal["fail", "null"] = setting("fail", help="what a document does that cannot be encoded")
     retries: int = setting(2, help="times a shard is tried again after its worker died", minimum=0)
