@@ -25,7 +25,7 @@ use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
 use crate::trace::{self, Stage};
 use crate::truncation::truncate_encodings;
-use crate::witness::Witness;
+use crate::witness::{Witness, MARKS};
 
 /// Of the verified bytes, one in so many has to be in documents that were encoded again before a witness is called.
 const WITNESS_PAYS: usize = 32;
@@ -244,6 +244,10 @@ impl Engine {
     /// From now on, let what is encoded be watched, where that is possible.
     fn call_witness(&self) {
         let Some(place) = self.roads.witness.as_ref().filter(|place| place.get().is_none()) else { return };
+        // Also the template's ids, which are there when marks are taken off.
+        if self.facts().map_or(true, |facts| facts.max_id & MARKS != 0) {
+            return;
+        }
         let decoder = Arc::clone(self.column_decoder(false));
         if let Some(witness) = Witness::new(decoder, Arc::clone(&self.roads.text), Arc::clone(&self.added)) {
             // Another thread may have been faster, with the same.

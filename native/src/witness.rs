@@ -71,12 +71,11 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Build for a decoder; None where tokens do not contribute each by itself, or ids leave no room for marks.
-    /// At most one end of a text may be a place of its own.
+    /// Build for a decoder; None where tokens do not contribute each by itself. At most one end of a text may be
+    /// a place of its own. No id may need the bits of `MARKS`.
     pub fn new(decoder: Arc<ColumnDecoder>, text: Arc<dyn TextRoad>, added: Arc<AddedStrings>) -> Option<Witness> {
         let joining = decoder.joining()?;
-        let largest = added.ids().max().unwrap_or(0).max(text.facts().vocabulary().largest_id());
-        let is_told = !(joining.depends_on.is_first && joining.depends_on.is_last) && largest & MARKS == 0;
+        let is_told = !(joining.depends_on.is_first && joining.depends_on.is_last);
         is_told.then(|| Witness { decoder, joining, text, added, is_spoiled: AtomicBool::new(false) })
     }
 
