@@ -85,7 +85,7 @@ def test_a_wheel_works_where_there_is_no_cargo(sources: pathlib.Path, tmp_path: 
     said = run([programs / "python", "-W", "error", "-c", ENCODES, "native"], env=outside, cwd=tmp_path)
     assert said.startswith("native [[")
     version = run([programs / "tokbatch", "--version"], env=outside, cwd=tmp_path)
-    assert "native" in version
+    assert "native engine: installed" in version
 
 
 def test_an_install_without_cargo_works_and_says_so(sources: pathlib.Path, tmp_path: pathlib.Path):
@@ -104,7 +104,7 @@ def test_an_install_without_cargo_works_and_says_so(sources: pathlib.Path, tmp_p
     python = [
         programs / "python",
         "-c",
-        "from tokbatch import sample; print(sample.tokenizer_path(), sample.corpus_path())",
+        "from tokbatch import sample; print(sample.tokenizer_path(), sample.corpus_folder())",
     ]
     tokenizer, corpus = run(python, env=outside, cwd=tmp_path).split()
     assert why in tokbatch("inspect", tokenizer)
