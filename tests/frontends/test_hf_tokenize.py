@@ -65,6 +65,23 @@ def test_a_dataset(dataset, tokenizer, expected, expected_stats):
     assert stats.lstrip_first_rows[:3] == (1, 5, 7)
 
 
+def test_a_choice_of_rows_is_done_in_whole_batches(dataset, tokenizer, expected, monkeypatch):
+    """It comes as a table with a chunk a row, and would take fifty times as long."""
+    sizes = []
+    real = Transform.transform
+
+    def transform(self, batch, *arguments):
+        sizes.append(batch.num_rows)
+        return real(self, batch, *arguments)
+
+    monkeypatch.setattr(Transform, "transform", transform)
+    chosen = dataset.filter(lambda n: n % 2 == 1, input_columns="n")
+    tokenized, stats = tokenize(chosen, tokenizer, batch_size=20)
+    assert tokenized["input_ids"] == expected[1::2]
+    assert stats.documents == sum(sizes) - sizes[0] == 60
+    assert sizes[1:] == [20, 20, 20]
+
+
 @pytest.mark.parametrize("num_proc", [1, 2, 3])
 def test_processes_after_the_tokenizer_was_used(dataset, tokenizer, expected, expected_stats, num_proc):
     tokenizer.encode_batch(TEXTS)

@@ -21,6 +21,9 @@ from tokbatch.errors import ConfigError, InputError
 from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
 
+MOST_JOINED = 1 << 30
+"""Bytes of text that are copied into one chunk: far from what 32-bit offsets hold."""
+
 AnyTokenizer = Tokenizer | str | os.PathLike[str]
 
 
@@ -92,7 +95,7 @@ class TableFunction:
     def __call__(self, table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Stats]:
         """Give a table with the new columns, and its statistics; `first_row` is the number of its first row."""
         stats, outputs = Stats(), []
-        for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+        for batch in self._batches(table):
             output, counted = self.transform.transform(batch, first_row)
             outputs.append(output)
             stats = stats.merge(counted)
@@ -102,6 +105,14 @@ class TableFunction:
             index = table.schema.get_field_index(field.name)
             table = table.append_column(field, column) if index < 0 else table.set_column(index, field, column)
         return table.drop_columns([name for name in self.dropped if name in table.column_names]), stats
+
+    def _batches(self, table: pa.Table) -> list[pa.RecordBatch]:
+        """Give the columns of texts in few batches: a choice of rows (`filter`, `shuffle`) comes with a chunk a row."""
+        names = {name for column in self.transform.columns for name in (column, column.split(".")[0])}
+        texts = table.select([index for index, name in enumerate(table.schema.names) if name in names])
+        if texts.nbytes < MOST_JOINED:
+            texts = texts.combine_chunks()
+        return texts.to_batches() or [pa.RecordBatch.from_pylist([], texts.schema)]
 
 
 def names_of(columns: Sequence[str] | str) -> tuple[str, ...]:
