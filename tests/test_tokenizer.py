@@ -119,6 +119,20 @@ def test_an_id_beyond_31_bits_is_an_error_of_its_row(engine, token_id):
     assert tok.verify_batch(["a", "b"], [[token_id], [1]]).field("verdict").to_pylist() == ["lossy", "exact"]
 
 
+def test_decode_batch_knows_ids_beyond_31_bits(engine):
+    vocabulary = {"a": 2**32 - 1, "b": 2**31 - 1, "c": 2**31, "?": 0}
+    value = {"model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "?"}, "added_tokens": []}
+    tok = tb.Tokenizer.from_json(json.dumps(value), engine=engine)
+    ids = [[2**32 - 1, 2**31 - 1], None, [2**31, 2**31 + 1], []]
+
+    assert tok.decode_batch(ids).to_pylist() == ["a b", None, "c", ""]
+    assert tok.verify_batch(["b", "b"], [[2**31 - 1], [2**31 + 1]]).field("verdict").to_pylist() == ["exact", "lossy"]
+
+
+def test_decode_batch_passes_over_ids_that_no_token_has(tok):
+    assert tok.decode_batch([[2**32 - 1], [2**31]]).to_pylist() == ["", ""]
+
+
 def test_decode_batch_is_decode(tok, expected):
     ids = pa.array(expected, pa.list_(pa.int32()))
     for skip in (True, False):

@@ -24,7 +24,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokbatch.batch.arrow import as_array, as_id_array, id_array, id_column, string_array, text_column
+from tokbatch.batch.arrow import MAXIMUM_OFFSET, as_array, as_id_array, id_array, id_column, string_array, text_column
 from tokbatch.batch.round_trip import verification_array
 from tokbatch.batch.views import with_empty_ids, without_empty_texts
 from tokbatch.engine import choose_engine
@@ -253,7 +253,11 @@ class Tokenizer:
     def decode_batch(self, ids: IdLists, skip_special_tokens: bool = True) -> pa.StringArray:
         """Give the texts of a column of ids; null for a null list."""
         skip_special_tokens = _flag(skip_special_tokens, "skip_special_tokens")
-        column = id_column(as_id_array(ids))
+        values = as_id_array(ids)
+        column = id_column(values)
+        if self.engine.max_id > MAXIMUM_OFFSET:  # not all of its ids fit the engine's columns of 32 bits with a sign
+            rows = (None if row is None else self.engine.decode(row, skip_special_tokens) for row in values.to_pylist())
+            return pa.array(rows, pa.string())
         return string_array(self.engine.decode_batch(column.ids, skip_special_tokens), column.nulls)
 
     # -- verify -------------------------------------------------------------------------------------------------------

@@ -282,8 +282,8 @@ def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:
         if bounds["max"] >= 2**32:
             raise DecodeError(f"{bounds['max']} is no id: ids have 32 bits", where=where)
         if bounds["max"] > MAXIMUM_OFFSET:
-            # No tokenizer has a token up there, and decoding passes over ids without a token, whatever their number.
-            ids = pc.min_element_wise(ids, pa.scalar(MAXIMUM_OFFSET, ids.type))
+            # No encoding of a column holds such an id, and a negative one is no token's.
+            ids = pc.if_else(pc.greater(ids, MAXIMUM_OFFSET), pa.scalar(-1, pa.int64()), ids.cast(pa.int64()))
     return ids.cast(pa.int32())
 
 
