@@ -124,7 +124,7 @@ REFUSED = {
     ("organisation/gated", None): "the repository is gated",
     ("organisation/no-file", None): "the repository has no tokenizer.json",
     ("organisation/tokenizer", "v2"): "the repository has no revision 'v2'",
-    ("organisation/broken", None): "the hub cannot be asked",
+    ("organisation/broken", None): "it is not in the local cache, and the hub cannot be asked",
 }
 
 

@@ -150,7 +150,8 @@ def test_every_peer_has_a_file_and_only_it_imports_the_library():
             for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
         }
         rivals = names & {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens"}
-        assert rivals <= {path.stem.removesuffix("_peer")}, path
+        own = "tokenizers" if path.name == "datasets_map.py" else path.stem.removesuffix("_peer")
+        assert rivals <= {own}, path
 
 
 def test_answers_on_record_are_right(corpus):

@@ -55,7 +55,7 @@ def test_verify_and_report(job):
     folder, _, _ = job
     verified = tokbatch("verify", folder / "out", "--sample", "1")
     assert verified.stdout == ""
-    assert "1 parts, 70 rows, 70 made anew: 0 problems" in verified.stderr
+    assert "1 part, 70 rows, 70 made anew: 0 problems" in verified.stderr
     report = tokbatch("report", folder / "out").stdout
     assert "<mask>" in report
     assert "U+3000 IDEOGRAPHIC SPACE" in report
@@ -86,7 +86,7 @@ def test_five_mistakes_are_five_lines(tmp_path):
     assert sorted(result.stderr.splitlines()) == [
         'check.on_lossy: expected "fail" or "warn", got 3',
         'input.txt_column: unknown key, did you mean "text_column"?',
-        'output.id_type: expected "int32" or "uint16", got "int16" (did you mean "uint16"?)',
+        'output.id_type: expected "int32", "uint16" or "auto", got "int16" (did you mean "uint16"?)',
         "run.workers: -1 is too small, the least is 0",
         'runn: unknown key, did you mean "run"?',
     ]

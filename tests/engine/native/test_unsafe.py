@@ -11,7 +11,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[3] / "native" / "src"
 
 # What a new one has to show is a measurement (docs/log.md) or an interface that cannot be used without it.
 KNOWN = {
-    "cache.rs": 3,  # ids written behind the end of a vector in which there is room, and words read as bytes
+    "cache.rs": 4,  # ids written behind the end of a vector in which there is room, and words read as bytes
     "hash.rs": 1,  # prefetching
     "patterns/splitter.rs": 1,  # the step of the transducer, without a look at the length of its table
     "python.rs": 6,  # buffers of the interpreter, in and out
@@ -41,4 +41,4 @@ def test_every_unsafe_is_known_and_has_a_reason():
 
     assert not bare
     assert {name: len(places) for name, places in found.items() if places} == KNOWN
-    assert sum(KNOWN.values()) <= 15
+    assert sum(KNOWN.values()) <= 16
