@@ -210,6 +210,19 @@ def test_hard_patterns_take_time_in_proportion_too(regex: str, run: str):
     assert seconds(8_000) < 1 + 10 * seconds(2_000)
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("regex", ["a*a*a*a*c", "a*a*a*a*a*a*b|d"])
+def test_a_short_text_takes_no_long_time_either(regex: str):
+    """399 letters can be shared among the loops of these in some 10^11 ways and more, 20 in few."""
+    compiled = compile_pattern(Pattern(regex=regex))
+
+    assert compiled.spans("a" * 20) == []
+    assert compiled._is_quick("a" * 20)
+    assert not compiled._is_quick("a" * 399)
+    with pytest.raises(EncodeError, match="went back"):
+        compiled.spans("a" * 399)
+
+
 @pytest.mark.parametrize(
     ("regex", "text"),
     [("(a+)+$", "{}b"), ("(a+)+b", "{}"), ("(a+)+b", "{}cb"), ("(a|a)+$", "{}b")],
