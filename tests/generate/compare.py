@@ -100,7 +100,8 @@ def hangs_the_oracle(value: Value) -> bool:
     The oracle then searches for the empty string: it splits ASCII text everywhere, crashes on other text, and on some
     texts (an empty entry and "cb", in "c c") goes on until the memory is full.
     """
-    contents = [entry["content"] for entry in value["added_tokens"] if entry["normalized"] and entry["content"]]
+    in_force = {entry["content"]: entry for entry in value["added_tokens"]}  # of two with one content the last counts
+    contents = [content for content, entry in in_force.items() if entry["normalized"] and content]
     if not contents or value["normalizer"] is None:
         return False
     try:
