@@ -15,8 +15,6 @@ use crate::spec::Pattern;
 /// Work that the backtracking matcher may do in a text, and for each of its bytes, before the machine takes over.
 const WORK: u64 = 4096;
 const WORK_A_BYTE: u64 = 64;
-/// In a text of so many characters the reference engine does not give up: `_SHORT_TEXT` in its `patterns.py`.
-const SHORT_TEXT: usize = 400;
 
 /// A pattern that can be searched for.
 pub struct CompiledPattern {
@@ -227,7 +225,7 @@ impl TreeSearch {
     fn matches(&self, text: &str) -> Result<Vec<(usize, usize)>> {
         let gives_up = match self.tree.retries {
             Retries::Free => false,
-            Retries::FreeInShortTexts => text.chars().nth(SHORT_TEXT).is_some(),
+            Retries::FreeInShortTexts => text.chars().nth(self.tree.short_text).is_some(),
             Retries::Counted => true,
         };
         // What takes less work than that was retried less often than the limit says.

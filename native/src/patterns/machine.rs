@@ -24,6 +24,8 @@ const MANY_STATES: usize = 1 << 20;
 pub struct Machine {
     compiled: Compiled,
     sets: Vec<FastSet>,
+    /// What a match begins with; none: it can be empty.
+    first: Option<FastSet>,
 }
 
 /// Instruction, place, and the loops in whose round nothing was matched yet (see `Rounds`).
@@ -63,7 +65,8 @@ struct Pending {
 impl Machine {
     /// Compile a tree. What gets too long is an error of the class that the reference engine raises.
     pub fn build(tree: &Tree) -> Result<Machine> {
-        Ok(Machine { compiled: Compiled::build(tree)?, sets: tree.sets.iter().map(FastSet::new).collect() })
+        let sets = tree.sets.iter().map(FastSet::new).collect();
+        Ok(Machine { compiled: Compiled::build(tree)?, sets, first: tree.first.as_ref().map(FastSet::new) })
     }
 
     /// All matches as the oracle finds them. With `gives_up`, too many retries are an error.
@@ -116,7 +119,11 @@ impl Run<'_> {
         let mut start = at;
         loop {
             self.retries = 0;
-            match self.run(main, &mut memory, start, None) {
+            let may_begin = self.machine.first.as_ref().map_or(true, |first| {
+                self.character(start).is_some_and(|character| first.contains(character))
+            });
+            let found = if may_begin { self.run(main, &mut memory, start, None) } else { Ok(None) };
+            match found {
                 Ok(None) => {}
                 Ok(Some((end, kept))) => {
                     outcome = Ok(Some((kept.unwrap_or(start), end)));

@@ -190,6 +190,10 @@ pub struct Tree {
     pub root: Node,
     /// When a search in it is given up.
     pub retries: Retries,
+    /// Up to how many characters a text is short, for `Retries::FreeInShortTexts`.
+    pub short_text: usize,
+    /// What a match begins with; none: it can be empty.
+    pub first: Option<CodePointSet>,
 }
 
 /// A tree as it comes over the wire, before a look at it.
@@ -199,13 +203,16 @@ struct SentTree {
     sets: Vec<CodePointSet>,
     root: Node,
     retries: Retries,
+    short_text: usize,
+    first: Option<CodePointSet>,
 }
 
 impl TryFrom<SentTree> for Tree {
     type Error = &'static str;
 
     fn try_from(sent: SentTree) -> Result<Tree, &'static str> {
-        let tree = Tree { sets: sent.sets, root: sent.root, retries: sent.retries };
+        let SentTree { sets, root, retries, short_text, first } = sent;
+        let tree = Tree { sets, root, retries, short_text, first };
         if tree.is_sound() {
             Ok(tree)
         } else {

@@ -14,7 +14,14 @@ from typing import Any
 import msgspec
 
 from tokbatch.engine.reference.pattern_alphabet import Alphabet
-from tokbatch.engine.reference.pattern_analysis import EXPONENTIAL, attempts_in_vain, degree, fits_re
+from tokbatch.engine.reference.pattern_analysis import (
+    EXPONENTIAL,
+    attempts_in_vain,
+    degree,
+    fits_re,
+    longest_short_text,
+    may_begin,
+)
 from tokbatch.engine.reference.pattern_program import compile_program
 from tokbatch.engine.wire_options import WIRE_VERSION
 from tokbatch.errors import TokbatchError, UnsupportedError
@@ -111,12 +118,19 @@ def _tree(root: regex_tree.Node, where: str) -> dict[str, Any]:
                 return {"keep": None}
 
     written = write(root)
-    return {"sets": [members.bounds for members in numbers], "root": written, "retries": _retries(root, where)}
-
-
-def _retries(root: regex_tree.Node, where: str) -> str:
-    """Say in which texts the reference engine may give up a search: where it does not use Python's `re`."""
     alphabet = Alphabet(root)
+    first = None if regex_tree.minimum_length(root) == 0 else alphabet.members_of(may_begin(root, alphabet)).bounds
+    return {
+        "sets": [members.bounds for members in numbers],
+        "root": written,
+        "retries": _retries(root, alphabet, where),
+        "short_text": longest_short_text(degree(root)),
+        "first": first,
+    }
+
+
+def _retries(root: regex_tree.Node, alphabet: Alphabet, where: str) -> str:
+    """Say in which texts the reference engine may give up a search: where it does not use Python's `re`."""
     work = degree(root)
     if not fits_re(root) or work >= EXPONENTIAL:
         try:

@@ -10,7 +10,7 @@ import msgspec
 from tokbatch.spec import TokenizerSpec
 from tokbatch.spec.lazy import OPTIONS
 
-WIRE_VERSION = 4  # the same number stands in native/src/spec.rs
+WIRE_VERSION = 5  # the same number stands in native/src/spec.rs
 
 
 def options_to_wire(spec: TokenizerSpec) -> bytes:

@@ -113,6 +113,8 @@ def nested(regex: str) -> st.SearchStrategy[str]:
 
 
 @example("(?:(?:a|a)*c)*c", "a" * 24)
+@example("(?=(?:.|.)*c)a", " " * 25)
+@example("(?=a*a*a*a*c)b?a", "a" * 399)
 @given(patterns().flatmap(nested), repetitive_texts)
 @settings(max_examples=25, deadline=None)
 def test_a_search_in_a_repetitive_text_is_given_up_where_the_reference_engine_gives_up(regex: str, text: str):

@@ -49,6 +49,12 @@ class Alphabet:
         """Give the classes that one of the tree's sets consists of."""
         return self._members[members]
 
+    def members_of(self, classes: frozenset[int]) -> CodePointSet:
+        """Give the characters of some classes."""
+        ends = [*self._bounds[1:], 0x110000]
+        spans = zip(self._bounds, ends, self._classes, strict=True)
+        return CodePointSet.from_ranges((start, end - 1) for start, end, number in spans if number in classes)
+
     def written(self, text: str) -> str:
         """Write a text in ASCII and representatives."""
         if text.isascii():

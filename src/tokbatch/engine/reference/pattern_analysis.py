@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import comb
 
 from tokbatch.engine.reference.pattern_alphabet import Alphabet
 from tokbatch.spec.regex_tree import (
@@ -30,6 +31,7 @@ Classes = frozenset[int]  # of an alphabet
 NONE: Classes = frozenset()
 
 EXPONENTIAL = 99
+_SHORT_TEXT, _SHORT_WORK = 400, 10_000_000  # characters; ways
 _LOOP_FROM = 16  # a count that can vary by more than this is a loop like + and *
 
 
@@ -127,6 +129,15 @@ def degree(node: Node, can_fail_after: bool = False) -> int:
             return degree(node.body)
         case _:
             return 0
+
+
+def longest_short_text(power: int) -> int:
+    """Say up to how many characters a matcher may go back over all of a text from every position.
+
+    Loops within each other, `power` of them (see `degree`), must not have too many ways to share the text.
+    """
+    fits = (n for n in range(_SHORT_TEXT, 0, -1) if comb(n + power, power + 1) <= _SHORT_WORK)
+    return next(fits, 0)
 
 
 def is_loop(node: Repeat) -> bool:

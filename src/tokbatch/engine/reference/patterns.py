@@ -8,7 +8,6 @@ Python's. The others, and the long texts on which a backtracking matcher would n
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from functools import cached_property
@@ -20,6 +19,7 @@ from tokbatch.engine.reference.pattern_analysis import (
     attempts_in_vain,
     degree,
     fits_re,
+    longest_short_text,
     surely_matches,
     uses_what_it_scans,
 )
@@ -32,10 +32,6 @@ from tokbatch.spec.regex_tree import Node, minimum_length
 
 Spans = list[tuple[int, int]]
 
-# Up to this many characters `re` may go back over all of them from every position, and by one loop within another, as
-# long as there are no more ways than this for the loops to share them.
-_SHORT_TEXT = 400
-_SHORT_WORK = 10_000_000
 _LONG_TEXT = 20_000
 _BATCH = 256
 _PATIENCE = 1.0, 5e-6  # seconds, and seconds a character, before the machine takes over
@@ -106,6 +102,7 @@ class TreePattern(CompiledPattern):
         self._degree = degree(tree)
         self._in_vain = attempts_in_vain(tree, self._alphabet)
         self._is_linear = self._degree <= 1 and not self._in_vain and uses_what_it_scans(tree, self._alphabet)
+        self._short_text = longest_short_text(self._degree)
         self._python: re.Pattern[str] | None = None
         if fits_re(tree) and self._degree < EXPONENTIAL:
             self._python = compile_source(tree, self._alphabet)
@@ -140,10 +137,7 @@ class TreePattern(CompiledPattern):
         return pieces
 
     def _is_quick(self, text: str) -> bool:
-        if self._degree <= 1 and not self._in_vain:
-            return True
-        ways = math.comb(len(text) + self._degree, self._degree + 1)
-        return len(text) <= _SHORT_TEXT and ways <= _SHORT_WORK
+        return len(text) <= self._short_text or (self._degree <= 1 and not self._in_vain)
 
     def _spans_of_long(self, python: re.Pattern[str], text: str, written: str) -> Spans:
         """Search in a long text, and let the machine go on where `re` takes too long."""
