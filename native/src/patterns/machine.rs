@@ -119,7 +119,7 @@ impl Run<'_> {
         let mut start = at;
         loop {
             self.retries = 0;
-            let may_begin = self.machine.first.as_ref().map_or(true, |first| {
+            let may_begin = self.machine.first.as_ref().is_none_or(|first| {
                 self.character(start).is_some_and(|character| first.contains(character))
             });
             let found = if may_begin { self.run(main, &mut memory, start, None) } else { Ok(None) };
