@@ -279,7 +279,7 @@ fn the_machine_that_remembers_matches_as_the_matcher_does() {
 #[test]
 fn a_search_that_goes_back_too_often_is_given_up() {
     let either = Node::Alternation(vec![LETTER, LETTER]);
-    let tree = Tree { sets: sets(), root: then(vec![again(either), DIGIT]), retries: Retries::Counted };
+    let tree = Tree { sets: sets(), root: then(vec![again(either), DIGIT]), retries: Retries::Counted, ..Tree::default() };
     let machine = Machine::build(&tree).unwrap();
     // Each letter doubles the number of ways: 2 + 4 + ... from the first place on.
     assert_eq!(machine.matches(&"a".repeat(20), true).unwrap(), []);
