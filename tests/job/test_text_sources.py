@@ -125,7 +125,8 @@ BAD_LINES = [
     ('{"text": "a", "n": "one"}', "not as the columns are: Expected `int | null`"),
     ('{"text": "a", "n": 9223372036854775808}', "not as the columns are"),
     ('{"text": "a", "deep": ' + "[" * 5000 + "]" * 5000 + "}", "not JSON|nested too deeply"),
-    (b'{"text": "a\xff"}', "not JSON: Invalid UTF-8"),
+    (b'{"text": "a\xff"}', r"not JSON: byte 11 \(0xFF\) is not UTF-8"),
+    (b'{"text": "a", "unknown": "\xff"}', r"not JSON: byte 26 \(0xFF\) is not UTF-8"),
 ]
 
 
@@ -154,6 +155,25 @@ def test_bytes_that_are_not_utf8(tmp_path):
     bad = {}
     assert read(opened(path, "text"), bad=bad)["text"].to_pylist() == ["good", "", "good", ""]
     assert sorted(bad) == [1, 3]
+
+
+def test_json_that_is_passed_on_is_utf8(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "a", "x": {"k": 1}}\n{"text": "b", "x": {"k":"\xff"}}\n')
+    bad = {}
+    table = read(opened(path, columns=("x",)), bad=bad)
+    table.validate(full=True)
+    assert table.to_pydict() == {"text": ["a", ""], "x": ['{"k": 1}', None]}
+    assert list(bad) == [1]
+
+
+def test_an_integer_that_no_double_holds_is_a_bad_row(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "a", "x": {x}}}\n' for x in (0.5, -(2**53), 2**53 + 1, "null")))
+    bad = {}
+    table = read(opened(path, columns=("x",)), bad=bad)
+    assert table["x"].to_pylist() == [0.5, -(2.0**53), None, None]
+    assert list(bad) == [2]
 
 
 def test_types_of_columns(tmp_path):

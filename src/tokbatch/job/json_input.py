@@ -22,11 +22,12 @@ from tokbatch.job.sources import OnBadRow, ReadOptions, bad_row
 HEAD_BYTES = 1 << 20  # what is read of a file to see its columns, if it is not all null there
 
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_INT_IN_DOUBLE = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # doubles hold these, and not all beyond
 _TYPES: dict[str, tuple[Any, pa.DataType]] = {
     "null": (None, pa.null()),
     "bool": (bool | None, pa.bool_()),
     "int64": (_INT64 | None, pa.int64()),
-    "double": (float | None, pa.float64()),
+    "double": (float | _INT_IN_DOUBLE | None, pa.float64()),
     "string": (str | None, pa.string()),
     "json": (msgspec.Raw, pa.string()),
 }
@@ -96,7 +97,9 @@ class JsonSource(LineSource):
             forbid_unknown_fields=self.options.columns == "all",
             gc=False,
         )
-        return msgspec.json.Decoder(line).decode
+        decode = msgspec.json.Decoder(line).decode
+        # The decoder does not look at the bytes of what it only passes on or over: `str` does.
+        return lambda text: decode(str(text, "utf-8"))
 
     def _batch(self, lines: list[bytes], row: int, columns: Sequence[str], on_bad_row: OnBadRow) -> pa.RecordBatch:
         """See `LineSource`."""
@@ -123,7 +126,10 @@ class JsonSource(LineSource):
         except msgspec.ValidationError as error:
             hint = f"{HINT}; types of columns stand in input.types"
             bad_row(row, f"not as the columns are: {error}", on_bad_row, "line", hint)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            what = f"not JSON: byte {error.start} (0x{line[error.start]:02X}) is not UTF-8"
+            bad_row(row, what, on_bad_row, "line", HINT)
+        except msgspec.MsgspecError as error:
             what = "an empty line" if not line.strip() else f"not JSON: {error}"
             bad_row(row, what, on_bad_row, "line", HINT)
         except RecursionError:
