@@ -37,6 +37,8 @@ def test_as_a_column():
 def test_as_a_column_with_nulls():
     column = verification_array(VERIFICATION, pa.array([False, True, False, False, False, True]))
     assert [row is None for row in column.to_pylist()] == [False, True, False, False, False, True]
+    assert column.field("verdict").to_pylist() == ["exact", None, "normalized", "lossy", "lossy", None]
+    assert column.field("rstrip_chars").null_count == 2
     empty = Verification(array.array("b"), array.array("q"), array.array("q"), array.array("q"), Absorbed())
     assert verification_array(empty).to_pylist() == []
 

@@ -426,3 +426,16 @@ def test_nulls_reach_no_engine():
     engine = FakeEngine()
     transform_of(FakeTokenizer(engine)).transform(batch_of([None, "a", None, ""]))
     assert engine.calls == [("encode", 2), ("verify", 2)]
+
+
+def test_rows_given_up_have_failed_and_are_no_empty_documents():
+    """What could not be read as a text comes as an empty one."""
+    batch = batch_of(["a b", "", "", None])
+    seen = {}
+
+    transform = transform_of(on_bad_row="null")
+    output, stats = transform.transform(batch, 10, given_up={11: "no JSON"}, on_failure=seen.__setitem__)
+
+    assert [row is None for row in output["input_ids"].to_pylist()] == [False, True, False, True]
+    assert (stats.documents, stats.failed_documents, stats.empty_documents, stats.null_documents) == (4, 1, 1, 1)
+    assert seen == {11: "no JSON"}

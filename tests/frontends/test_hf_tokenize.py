@@ -325,7 +325,8 @@ def test_the_memory_of_a_stream_does_not_grow(tokenizer):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"column": "body"}, InputError, "no column 'body'"),
+        ({"column": "body"}, InputError, "^column: there is no column 'body'\nhint: there are '"),
+        ({"column": "txt"}, InputError, "did you mean 'text'"),
         ({"column": "n"}, InputError, "a column of texts expected"),
         ({"remove_columns": ["m"]}, InputError, "no column 'm'"),
         ({"max_length": 0}, ConfigError, "max_length"),

@@ -37,6 +37,8 @@ def verification_array(verification: Verification, nulls: Nulls = None) -> pa.St
         _numbers(verification.rstrip_chars),
         _numbers(verification.unk_tokens),
     ]
+    if nulls is not None:  # also in the fields, for who takes one without the struct's own nulls
+        children = [pc.if_else(nulls, pa.scalar(None, child.type), child) for child in children]
     return pa.StructArray.from_arrays(children, fields=list(VERIFICATION_TYPE), mask=nulls)
 
 

@@ -27,6 +27,7 @@ from tokbatch.batch.round_trip import count_verification, first_rows, verificati
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.stats import FIRST_ROWS, Stats
 from tokbatch.batch.views import (
+    large_strings,
     row_numbers,
     take_ids,
     take_texts,
@@ -138,7 +139,8 @@ class Transform:
         try:
             documents, stats = self._read(batch, layout)
             if given_up:
-                documents = _give_up(documents, {row - first_row: reason for row, reason in given_up.items()})
+                documents, empty = _give_up(documents, {row - first_row: reason for row, reason in given_up.items()})
+                stats = stats.merge(Stats(empty_documents=-empty))
             documents, ids, is_cut = self._encode(documents)
         except EncodeError as error:
             raise _in_file(error, first_row) from None
@@ -243,10 +245,14 @@ class Transform:
         return Stats(crosschecked_documents=ids.rows)
 
 
-def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> _Documents:
-    """Count some rows of the batch as failed, where there is a document."""
+def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> tuple[_Documents, int]:
+    """Count some rows of the batch as failed, where there is a document; say how many of them have no character.
+
+    What could not be read as a text (a line that is no JSON) came as an empty one, and is none.
+    """
     bad = pc.is_in(documents.rows, pa.array(list(reasons), pa.int64()))
-    return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()})
+    empty = pc.sum(pc.and_(bad, pc.equal(pc.binary_length(large_strings(documents.texts)), 0))).as_py() or 0
+    return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()}), empty
 
 
 def _by_row(found: tuple[Verification, pa.Int64Array] | None, count: int, first_row: int) -> pa.StructArray:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict
 import msgspec
 import pyarrow as pa
 
+from tokbatch.batch.fields import find_field
 from tokbatch.batch.pairs import PairOptions, PairTransform
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.token_source import TokenSource
@@ -90,6 +91,8 @@ class TableFunction:
         for name in self.dropped:
             if name not in schema.names:
                 raise InputError(f"there is no column {name!r} to remove", where="remove_columns")
+        for name in self.transform.columns:
+            find_field(schema, name, "column")
         return self(schema.empty_table())[0].schema
 
     def __call__(self, table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Stats]:

@@ -299,7 +299,7 @@ class _Run:
     def _say_what_is_finished(self) -> None:
         done, total = self.finished_bytes, sum(shard.text_bytes for shard in self.job.shards)
         finished = f"{len(self.records):,} of {count(len(self.job.shards), 'shard')}"
-        self.progress.note(f"finished are {finished}, {megabytes(done)} of {megabytes(total)} of text")
+        self.progress.note(f"{finished} finished, {megabytes(done)} of {megabytes(total)} of text")
 
     # -- small things -------------------------------------------------------------------------------------------
 

@@ -71,7 +71,8 @@ def load_text(path: str | os.PathLike[str]) -> bytes:
         if file.suffix == ".gz":
             data = gzip.decompress(data)
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
-        raise InputError(f"cannot read the tokenizer: {error}", where=str(file)) from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"cannot read the tokenizer: {reason}", where=str(file)) from None
     return data
 
 
