@@ -7,14 +7,15 @@ alike. Which shard goes where, and what a failure means, is decided in `run.py`.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import multiprocessing.connection
 import signal
 import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import multiprocess
+import multiprocess.connection
 
 from tokbatch.job.memory import EXIT_STATUS
 from tokbatch.job.worker import Task
@@ -50,7 +51,7 @@ class Pool:
         self._target = target
         self._setup: bytes | None = None
         self._count = 0
-        self._context = multiprocessing.get_context("spawn")
+        self._context = multiprocess.get_context("spawn")
         self._started = 0
         self.workers: list[Worker] = []
 
@@ -91,7 +92,7 @@ class Pool:
         for worker in self.workers:
             handles[worker.connection] = handles[worker.process.sentinel] = worker
         events: list[Event] = []
-        woken = multiprocessing.connection.wait(list(handles), seconds)
+        woken = multiprocess.connection.wait(list(handles), seconds)
         for worker in {id(handles[handle]): handles[handle] for handle in woken}.values():
             self._hear(worker, events)
         return events
@@ -143,7 +144,7 @@ class Pool:
 
 def pickled(value: Any) -> bytes:
     """Pickle for a process of the pool."""
-    from multiprocessing.reduction import ForkingPickler
+    from multiprocess.reduction import ForkingPickler
 
     return bytes(ForkingPickler.dumps(value))
 

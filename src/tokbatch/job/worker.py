@@ -106,7 +106,7 @@ def work(connection: Any, pickled_setup: bytes) -> None:
     _end_with_parent()
     pa.set_cpu_count(1)
     try:
-        from multiprocessing.reduction import ForkingPickler
+        from multiprocess.reduction import ForkingPickler
 
         setup: WorkerSetup = ForkingPickler.loads(pickled_setup)
         storage = Storage(setup.folder, setup.file_system)
@@ -206,16 +206,16 @@ def _lossy(name: str, stats: Stats) -> VerifyError:
 
 def _end_with_parent() -> None:
     """End this process as soon as its parent ends, however that happens, also in the middle of a shard."""
-    import multiprocessing.connection
-    import multiprocessing.process
+    import multiprocess.connection
+    import multiprocess.process
 
-    parent = multiprocessing.process.parent_process()
+    parent = multiprocess.process.parent_process()
     if parent is None:
         return
     sentinel = parent.sentinel
 
     def watch() -> None:
-        multiprocessing.connection.wait([sentinel])
+        multiprocess.connection.wait([sentinel])
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
