@@ -35,7 +35,7 @@ class Measurement:
     A library gets its share of that (see `Peer`). `rows`, where given, is the number of documents instead.
     """
 
-    library: str
+    peer: str
     stage: str
     tokenizer: str
     corpus: tuple[str, ...]

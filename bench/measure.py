@@ -28,7 +28,7 @@ def measure(wanted: Measurement) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         used = split_only(tokenizer, pathlib.Path(folder)) if wanted.stage == "split" else tokenizer
         start = time.perf_counter()
-        peer = load_peer(wanted.library, used)
+        peer = load_peer(wanted.peer, used)
         load_seconds = time.perf_counter() - start
     texts, size = read_texts(wanted, peer.share)
     prepared = peer.prepare(texts)

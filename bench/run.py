@@ -72,19 +72,19 @@ def compare(wanted: Sequence[Measurement], rounds: int, keep_answers: bool = Fal
         "tokenizer": pathlib.Path(first.tokenizer).stem,
         "corpus": [pathlib.Path(file).stem for file in first.corpus],
         "stage": first.stage,
-        "libraries": {measurement.library: {"rounds": []} for measurement in wanted},
+        "libraries": {measurement.peer: {"rounds": []} for measurement in wanted},
         "versions": {},
     }
     for _ in range(rounds):
         for measurement in wanted:
-            entry = result["libraries"][measurement.library]
+            entry = result["libraries"][measurement.peer]
             if "wrong" in entry or "unfit" in entry:
                 continue
             outcome = measure_apart(measurement)
             if "unfit" in outcome:
                 entry["unfit"] = outcome["unfit"]
                 continue
-            result["versions"][measurement.library] = outcome["version"]
+            result["versions"][measurement.peer] = outcome["version"]
             right = right_answer(outcome["place"], measurement, keep_answers, outcome)
             if right is None:
                 entry["unfit"] = "no right answer is on record, and tokenizers is not there to be asked"
@@ -113,9 +113,9 @@ def right_answer(place: str, measurement: Measurement, keep: bool, outcome: dict
     known = _ANSWERS or known_answers()
     _ANSWERS.update(known)
     if place not in _ANSWERS:
-        if measurement.library != "tokenizers":
+        if measurement.peer != "tokenizers":
             stage = "split" if measurement.stage == "split" else "encode"
-            asked = replace(measurement, library="tokenizers", stage=stage, rows=outcome["rows"])
+            asked = replace(measurement, peer="tokenizers", stage=stage, rows=outcome["rows"])
             outcome = measure_apart(asked)
             if outcome.get("place") != place:
                 return None

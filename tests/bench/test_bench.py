@@ -33,11 +33,11 @@ def corpus(tmp_path):
     return str(path)
 
 
-def measurement(corpus, library="tokbatch_reference", stage="encode", **changes):
+def measurement(corpus, peer="tokbatch_reference", stage="encode", **changes):
     from definitions import Measurement
 
     fields = {"megabytes": 100.0, "column": "text", "corpus": (corpus,), **changes}
-    return Measurement(library, stage, str(sample.tokenizer_path()), **fields)
+    return Measurement(peer, stage, str(sample.tokenizer_path()), **fields)
 
 
 def expected(corpus):

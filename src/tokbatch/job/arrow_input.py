@@ -19,7 +19,7 @@ import pyarrow as pa
 from tokbatch.errors import InputError
 from tokbatch.job.files import open_file, unreadable
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded, changed
+from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, bounded, changed
 
 MAGIC = b"ARROW1"
 FILE_HEAD = 8  # the magic word and its padding
@@ -28,7 +28,7 @@ END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 BLOCK_BYTES = 1 << 20
 
 
-class ArrowSource:
+class ArrowSource(ScannedSource):
     """An Arrow IPC file or stream. The plan reads it once; its digest is that of all its bytes."""
 
     def __init__(self, source: Input, options: ReadOptions):
@@ -48,15 +48,6 @@ class ArrowSource:
     @property
     def _start(self) -> int:
         return FILE_HEAD if self.is_file else 0
-
-    @property
-    def digest(self) -> str:
-        """See `Source`."""
-        return self._scanned[1]
-
-    def units(self) -> Sequence[Unit]:
-        """See `Source`."""
-        return self._scanned[0]
 
     def is_still(self, size: int, digest: str) -> bool:
         """See `Source`: the units have checksums."""

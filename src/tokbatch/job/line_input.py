@@ -19,7 +19,7 @@ import pyarrow as pa
 from tokbatch.errors import InputError
 from tokbatch.job.files import open_file, unreadable
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, changed
+from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, changed
 
 UNIT_BYTES = 4 << 20
 BLOCK_BYTES = 1 << 20
@@ -27,8 +27,11 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CODECS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
-class LineSource:
-    """A file of lines. What a line holds is for the subclass: `schema` and `_batch`."""
+class LineSource(ScannedSource):
+    """A file of lines. What a line holds is for the subclass: `schema` and `_batch`.
+
+    The digest is that of the file as it is.
+    """
 
     schema: pa.Schema
 
@@ -43,15 +46,6 @@ class LineSource:
                 raise unreadable(error, source.name) from None
         if self.codec and not self.size:
             raise InputError("an empty file, which is no compressed one", where=source.name)
-
-    @property
-    def digest(self) -> str:
-        """See `Source`: the SHA-256 of the file as it is."""
-        return self._scanned[1]
-
-    def units(self) -> Sequence[Unit]:
-        """See `Source`."""
-        return self._scanned[0]
 
     def is_still(self, size: int, digest: str) -> bool:
         """See `Source`: the units have checksums."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -86,6 +86,24 @@ class Source(Protocol):
         A single row may be larger. `columns` None reads all. Raises `InputError`, and `EncodeError` for a bad row.
         With `on_bad_row`, that row is there, with an empty text, and has been told of before its batch comes.
         """
+
+
+class ScannedSource:
+    """What the sources share whose content is read once for the plan, when that asks for units or the digest."""
+
+    @cached_property
+    def _scanned(self) -> tuple[list[Unit], str]:
+        """Read all: the units, and the digest."""
+        raise NotImplementedError
+
+    @property
+    def digest(self) -> str:
+        """See `Source`."""
+        return self._scanned[1]
+
+    def units(self) -> Sequence[Unit]:
+        """See `Source`."""
+        return self._scanned[0]
 
 
 def open_source(source: Input, options: ReadOptions | None = None) -> Source:

@@ -14,7 +14,7 @@ from tokbatch.errors import InputError
 from tokbatch.job.files import open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.line_input import BYTE_ORDER_MARK, UNIT_BYTES, LineSource, read_whole
-from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bad_row, changed
+from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, bad_row, changed
 
 PATH_COLUMN = "path"
 
@@ -32,10 +32,12 @@ class TextSource(LineSource):
         return pa.record_batch([text_array(texts, row, on_bad_row, "line")], schema=self.schema)
 
 
-class DocumentsSource:
+class DocumentsSource(ScannedSource):
     """Text files, each of them a document: what one entry of `input.files` stands for is one input of many rows.
 
-    A unit is a run of files. The column "path" has the path of each, as the config names it.
+    A unit is a run of files. The digest is of the paths and contents of all of them.
+
+    The column "path" has the path of each, as the config names it.
     """
 
     def __init__(self, source: Input, options: ReadOptions):
@@ -47,16 +49,7 @@ class DocumentsSource:
     @property
     def size(self) -> int:
         """See `Source`."""
-        return self._scanned[2]
-
-    @property
-    def digest(self) -> str:
-        """See `Source`: of the paths and contents of all files."""
-        return self._scanned[1]
-
-    def units(self) -> Sequence[Unit]:
-        """See `Source`."""
-        return self._scanned[0]
+        return sum(unit.text_bytes for unit in self.units())
 
     def is_still(self, size: int, digest: str) -> bool:
         """See `Source`: the units have checksums."""
@@ -106,8 +99,8 @@ class DocumentsSource:
                 raise unreadable(error, f"{self.input.name}: {name}") from None
 
     @cached_property
-    def _scanned(self) -> tuple[list[Unit], str, int]:
-        digest, total = hashlib.sha256(), 0
+    def _scanned(self) -> tuple[list[Unit], str]:
+        digest = hashlib.sha256()
         units: list[Unit] = []
         names: list[str] = []
         size = checksum = 0
@@ -118,10 +111,10 @@ class DocumentsSource:
             size, checksum = size + len(content), zlib.crc32(content, checksum)
             if size >= UNIT_BYTES:
                 units.append(Unit(len(names), size, tuple(names), checksum))
-                names, total, size, checksum = [], total + size, 0, 0
+                names, size, checksum = [], 0, 0
         if names:
             units.append(Unit(len(names), size, tuple(names), checksum))
-        return units, digest.hexdigest(), total + size
+        return units, digest.hexdigest()
 
 
 def text_array(

@@ -6,30 +6,19 @@ The tokenizers are the small ones of the oracles, one for each model, with templ
 from __future__ import annotations
 
 import json
-import pathlib
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from sections import FOLDER, NAMES, PADDING, TRUNCATION
 from tokbatch.engine import build_engine, native
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import TokbatchError
 from tokbatch.spec.read import read_spec
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "oracles" / "tokenizers"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-TRUNCATION = {"max_length": 6, "stride": 1, "strategy": "LongestFirst", "direction": "Left"}
-PADDING = {
-    "strategy": "BatchLongest",
-    "direction": "Left",
-    "pad_to_multiple_of": 4,
-    "pad_id": 1,
-    "pad_type_id": 0,
-    "pad_token": "[PAD]",
-}
 VARIANTS: dict[str, dict[str, Any]] = {"plain": {}, "cut and padded": {"truncation": TRUNCATION, "padding": PADDING}}
 ALPHABET = [
     "a",

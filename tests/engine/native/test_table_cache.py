@@ -17,23 +17,13 @@ import pyarrow as pa
 import pytest
 
 import tokbatch as tb
+from sections import FOLDER, NAMES, PADDING, TRUNCATION
 from tokbatch.engine import native, table_cache
 from tokbatch.spec import Padding, Truncation, lazy
 from tokbatch.spec.describe import describe
 
 pytestmark = pytest.mark.skipif(native.why_unavailable() is not None, reason="no native engine")
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "oracles" / "tokenizers"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-TRUNCATION = {"max_length": 6, "stride": 1, "strategy": "LongestFirst", "direction": "Left"}
-PADDING = {
-    "strategy": "BatchLongest",
-    "direction": "Left",
-    "pad_to_multiple_of": 4,
-    "pad_id": 1,
-    "pad_type_id": 0,
-    "pad_token": "[PAD]",
-}
 TEXTS = ["", " ", "the lower <mask> é中😀", "  [MASK] a\n\nb's  low 12345", "<s>a</s> \u3000 <0x41>▁##er" * 20]
 HEADER = 128
 
