@@ -51,6 +51,35 @@ def test_run_twice(job):
     tokbatch("run", config, "--resume", "--overwrite", expect=2)
 
 
+@pytest.mark.parametrize("command", ["run", "verify", "report"])
+def test_what_is_skipped_stands_in_the_last_line(tmp_path, command):
+    data = write_corpus(tmp_path, "good.parquet", 60).read_bytes()
+    (tmp_path / "at_the_plan.parquet").write_bytes(data[:-20])
+    # The footer is good and the pages are not: only a worker finds that.
+    end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    (tmp_path / "in_a_worker.parquet").write_bytes(data[:4] + b"\x55" * (end - 4) + data[end:])
+    config = write_config(tmp_path, run__on_bad_file="skip")
+    ran = tokbatch("run", config)
+    skipped = "2 inputs SKIPPED (at_the_plan.parquet, in_a_worker.parquet)"
+    if command == "run":
+        assert f"0 failed; {skipped}; see `tokbatch report" in ran.stderr.splitlines()[-1]
+        assert f"is complete; {skipped}" in tokbatch("run", config, "--resume").stderr.splitlines()[-1]
+    elif command == "verify":
+        verified = tokbatch("verify", tmp_path / "out", "--sample", "1").stderr
+        assert verified == f"1 part, 60 rows, 60 made anew; {skipped}: 0 problems\n"
+    else:
+        report = tokbatch("report", tmp_path / "out").stdout
+        assert "1 input, 2 SKIPPED" in report
+        lines = [line.strip() for line in report.splitlines() if "  skipped" in line]
+        assert lines[0].startswith("skipped at_the_plan.parquet: not a Parquet file, or cut short: ")
+        assert lines[1].startswith("skipped in_a_worker.parquet: row group 0: cannot be read: ")
+        told = json.loads(tokbatch("report", tmp_path / "out", "--json").stdout)
+        assert [entry["input"] for entry in told["quarantine"]["files"]] == [
+            "at_the_plan.parquet",
+            "in_a_worker.parquet",
+        ]
+
+
 def test_verify_and_report(job):
     folder, _, _ = job
     verified = tokbatch("verify", folder / "out", "--sample", "1")
@@ -96,7 +125,7 @@ def test_five_mistakes_are_five_lines(tmp_path):
     ("dotted", "status", "said"),
     [
         ({"input__text_column": "txt"}, 1, "there is no column 'txt'"),
-        ({"input__files": ["none.parquet"]}, 1, "none.parquet: no such file"),
+        ({"input__files": ["none.parquet"]}, 1, "none.parquet: cannot be read: No such file or directory"),
         ({"input__files": ["job.toml"]}, 1, "job.toml: not a Parquet file"),
         ({"tokenizer__file": "job.toml"}, 1, "job.toml"),
         ({"tokenizer__file": "none.json"}, 1, "none.json"),

@@ -6,6 +6,7 @@ import pytest
 from tokbatch.errors import InputError
 from tokbatch.job.config import read_config
 from tokbatch.job.inputs import list_files, list_inputs
+from tokbatch.job.sources import open_source
 
 
 @pytest.fixture
@@ -62,13 +63,53 @@ def test_the_output_is_no_input(corpus):
     assert names(list_inputs(config)) == ["a.parquet"]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["none.parquet", "*.none", "b/_temporary/*.none", "memory://none/x.parquet", "nix://a"]
-)
+@pytest.mark.parametrize("pattern", ["*.none", "b/_temporary/*.none", "memory://none/*.parquet", "nix://a"])
 def test_what_matches_nothing(corpus, pattern):
     with pytest.raises(InputError) as caught:
         list_files([pattern], str(corpus))
     assert caught.value.where == pattern
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.parquet", "none.parquet: cannot be read: No such file or directory\nhint: looked for /"),
+        ("memory://none/x.parquet", "memory://none/x.parquet: cannot be read: "),
+    ],
+)
+def test_a_file_that_is_not_there_is_an_input_that_cannot_be_opened(corpus, name, said):
+    (source,) = list_files([name], str(corpus)).inputs
+    with pytest.raises(InputError) as caught:
+        open_source(source)
+    assert str(caught.value).startswith(said)
+
+
+def test_folders_that_are_called_like_a_file(tmp_path):
+    for name in ("a.parquet/part-0.parquet", "a.parquet/_SUCCESS", "a.parquet/part-1.parquet", "b.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    inside = ["a.parquet/part-0.parquet", "a.parquet/part-1.parquet"]
+    for pattern in ("*.parquet", "**/*.parquet", "."):
+        found = list_files([pattern], str(tmp_path))
+        assert (names(found), found.repeated) == ([*inside, "b.parquet"], [])
+    assert names(list_files(["a.parquet"], str(tmp_path))) == inside
+
+
+def test_what_is_called_like_a_file_and_is_none(tmp_path):
+    (tmp_path / "folder.parquet").mkdir()
+    os.mkfifo(tmp_path / "pipe.parquet")
+    (tmp_path / "link.parquet").symlink_to("nowhere")
+    (tmp_path / "folder").mkdir()
+    said = []
+    for source in list_files(["*"], str(tmp_path)).inputs:
+        with pytest.raises(InputError) as caught:
+            open_source(source)
+        said.append(str(caught.value).split("\n")[0])
+    assert said == [
+        "folder.parquet: a folder, and no file",
+        "link.parquet: cannot be read: No such file or directory",
+        "pipe.parquet: no regular file",
+    ]
 
 
 def test_urls():

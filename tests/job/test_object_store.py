@@ -77,6 +77,8 @@ def test_every_format_by_url(kind, request, tmp_path):
         batches = list(opened.batches(opened.units(), None, 500, 0))
         assert [text for batch in batches for text in batch["text"].to_pylist()] == TEXTS
         assert open_source(source).digest == opened.digest
-    for missing in (f"{url}/none.parquet", f"{url}/none/*.jsonl"):
-        with pytest.raises(InputError):
-            list_files([missing], "/")
+    with pytest.raises(InputError):
+        list_files([f"{url}/none/*.jsonl"], "/")
+    (missing,) = list_files([f"{url}/none.parquet"], "/").inputs
+    with pytest.raises(InputError, match=r"none\.parquet: cannot be read"):
+        open_source(missing)

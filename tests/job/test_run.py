@@ -109,6 +109,18 @@ def test_statistics_and_manifest(finished):
     assert metadata[b"tokbatch.tokenizer_sha256"].decode() == manifest["tokenizer"]["sha256"]
 
 
+def test_the_manifest_is_as_its_page_says(finished):
+    manifest = read_manifest(finished[0] / "out")
+    page = (pathlib.Path(__file__).parents[2] / "docs/output.md").read_text()
+    section = page[page.index("## manifest.json") :]
+    rows = dict(line.strip("| ").split(" | ", 1) for line in section.splitlines() if line.startswith("| `"))
+    assert sorted(manifest) == sorted(name for names in rows for name in names.replace("`", "").split(", "))
+    for key, below in (("inputs", manifest["inputs"][0]), ("parts", manifest["parts"][0]), ("run", manifest["run"])):
+        assert [name for name in below if f"`{name}`" not in rows[f"`{key}`"]] == []
+    assert sorted(manifest["quarantine"]) == ["files", "rows"]
+    assert rows["`format`"].startswith(f"{manifest['format']}:")
+
+
 def test_what_was_told(finished, engine):
     _, _, _, notes = finished
     assert "note: a/x.parquet is named twice and taken once" in notes.notes

@@ -2,9 +2,16 @@ import pyarrow as pa
 import pytest
 
 from tokbatch.errors import InputError
-from tokbatch.job.schema import common_type, fit, unify_schemas
+from tokbatch.job.schema import SchemaUnion, common_type, fit
 
 IDS = pa.list_(pa.int32())
+
+
+def union(*schemas):
+    found = SchemaUnion()
+    for name, schema in schemas:
+        found.add(name, schema)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -33,15 +40,16 @@ def test_types_meet_only_without_a_loss(left, right, expected):
 def test_columns_join_in_order_with_the_ids_last():
     first = pa.schema([("a", pa.string()), ("input_ids", IDS)], metadata={"huggingface": "x"})
     second = pa.schema([("b", pa.int8()), ("a", pa.large_string()), ("input_ids", IDS)])
-    schema = unify_schemas([("one", first), ("two", second)], "input_ids")
+    schema = union(("one", first), ("two", second)).schema(last="input_ids")
     assert schema == pa.schema([("a", pa.large_string()), ("b", pa.int8()), ("input_ids", IDS)])
     assert schema.metadata is None
 
 
 def test_types_that_do_not_meet_name_both_files():
-    schemas = [("one", pa.schema([("a", pa.string())])), ("two", pa.schema([("a", pa.int8())]))]
+    found = union(("one", pa.schema([("a", pa.string())])))
     with pytest.raises(InputError, match=r'two: the column "a" is int8 here, and string in one'):
-        unify_schemas(schemas, "input_ids")
+        found.add("two", pa.schema([("b", pa.int8()), ("a", pa.int8())]))
+    assert found.schema(last="input_ids") == pa.schema([("a", pa.string())])
 
 
 def test_fit_fills_and_casts():

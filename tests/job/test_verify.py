@@ -1,3 +1,4 @@
+import functools
 import json
 import shutil
 
@@ -6,9 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpora import write_config, write_corpus
+from faulty_file_systems import Poison
 from tokbatch import sample
-from tokbatch.errors import InputError, TokbatchError
-from tokbatch.job import load_config, render_report, run_job, verify_output
+from tokbatch.batch.transform import Transform
+from tokbatch.errors import InputError, OutputError, TokbatchError
+from tokbatch.job import load_config, read_manifest, render_report, run_job, verify_output
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +126,62 @@ def test_an_unfinished_output(output):
             function(output)
     with pytest.raises(InputError, match=r"no manifest\.json there\nhint"):
         verify_output(output.parent)
-    (output / "manifest.json").write_text('{"format": 99}')
-    with pytest.raises(InputError, match="not a manifest"):
-        verify_output(output)
+
+
+@pytest.mark.parametrize(
+    ("change_format", "said"),
+    [
+        (
+            lambda m: m.update(format=2, tokbatch="9.9", parts=None),
+            r"a manifest of format 2 \(by tokbatch 9\.9\), and tokbatch \S+ knows format 1\nhint: use the version that",
+        ),
+        (lambda m: m.update(format=0), r"a manifest of format 0 "),
+        (lambda m: m.pop("format"), r"not a manifest\.json of tokbatch: it says no format"),
+        (lambda m: m.update(format="1"), r"it says no format"),
+    ],
+)
+def test_a_manifest_of_another_format_is_refused_by_all(output, change_format, said):
+    change(output / "manifest.json", change_format)
+    before = sorted((path, path.stat().st_mtime_ns) for path in output.rglob("*") if path.name != "lock")
+    resume = functools.partial(run_job, load_config(output.parent / "job.toml"), resume=True)
+    for function in (lambda: verify_output(output), lambda: render_report(output), resume):
+        with pytest.raises(InputError, match=said) as caught:
+            function()
+        assert caught.value.where == str(output / "manifest.json")
+    assert sorted((path, path.stat().st_mtime_ns) for path in output.rglob("*") if path.name != "lock") == before
+    run_job(load_config(output.parent / "job.toml"), overwrite=True)
+    assert verify_output(output, 1.0).problems == []
+
+
+def test_a_state_of_another_format_is_not_gone_on_with(output):
+    (output / "manifest.json").unlink()
+    change(output / ".tokbatch/job.json", lambda job: job.update(format=2))
+    with pytest.raises(OutputError, match="this is not the job that was interrupted: format was 2, is 1"):
+        run_job(load_config(output.parent / "job.toml"), resume=True)
+
+
+def test_rows_that_were_given_up_are_not_tried_again(tmp_path, monkeypatch):
+    texts = [b"good", b"bad \xff", b"it ends every worker", None, b"good too"]
+    column = pa.array(texts, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"text": column, "id": range(5)}), tmp_path / "a.parquet")
+    config = load_config(write_config(tmp_path, run__on_bad_row="null", run__retries=0))
+    run_job(config, file_system=Poison("ends every worker", "SIGKILL"))
+    rows = read_manifest(tmp_path / "out")["quarantine"]["rows"]
+    assert [row["row"] for row in rows] == [1, 2]
+    encode = Transform._encode
+
+    def encode_all_but_one(transform, documents):
+        assert "it ends every worker" not in [documents.texts.text(row) for row in range(documents.texts.rows)]
+        return encode(transform, documents)
+
+    monkeypatch.setattr(Transform, "_encode", encode_all_but_one)
+    found = verify_output(tmp_path / "out", 1.0)
+    assert (found.problems, found.quarantined_rows, found.sampled_rows) == ([], 2, 5)
+    # What the quarantine says must be so in the parts.
+    change(tmp_path / "out/manifest.json", lambda m: m["quarantine"]["rows"].append({**rows[0], "row": 4}))
+    found = verify_output(tmp_path / "out", 1.0)
+    assert any("2 documents failed, the quarantine has 3" in problem for problem in found.problems)
+    assert any('input row 4: "input_ids" is [' in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize(

@@ -155,20 +155,20 @@ def run(
     loaded = load_config(config, set or ())
     if loaded.input.dataset is None:
         import_lean_arrow()
-    from tokbatch.job.progress import count, duration, megabytes, progress_for_people, rate
+    from tokbatch.job.progress import count, duration, megabytes, progress_for_people, rate, skipped
     from tokbatch.job.run import run_job
 
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
     stats, where = result.stats, loaded.output_path
     if result.already_done:
-        _say(f"nothing left to do: {where} is complete")
+        _say(f"nothing left to do: {where} is complete{skipped(result.skipped)}")
         return
     _say(
         f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {count(stats.tokens, 'token')}"
         f" in {duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}",
         f"{stats.exact_documents:,} exact, {stats.stripped_documents:,} stripped, "
         f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, "
-        f"{stats.failed_documents:,} failed; see `tokbatch report {_shown(where)}`",
+        f"{stats.failed_documents:,} failed{skipped(result.skipped)}; see `tokbatch report {_shown(where)}`",
     )
     print(where)
 
@@ -204,15 +204,16 @@ def verify(
         tokbatch verify out/run1
         tokbatch verify out/run1 --sample 1
     """
-    from tokbatch.job.progress import count
+    from tokbatch.job.progress import count, skipped
     from tokbatch.job.verify import verify_output
 
     found = verify_output(out, sample)
     for problem in found.problems:
         print(problem)
+    left_out = f", {found.quarantined_rows:,} of them given up" if found.quarantined_rows else ""
     _say(
-        f"{count(found.parts, 'part')}, {count(found.rows, 'row')}, {found.sampled_rows:,} made anew: "
-        f"{count(len(found.problems), 'problem')}"
+        f"{count(found.parts, 'part')}, {count(found.rows, 'row')}{left_out}, {found.sampled_rows:,} made anew"
+        f"{skipped(found.skipped)}: {count(len(found.problems), 'problem')}"
     )
     if found.problems:
         raise typer.Exit(1)
@@ -252,7 +253,7 @@ def report(
         print(render_report(out), end="")
         return
     manifest, (files, total) = read_manifest(out), read_stats(out)
-    head = {key: manifest[key] for key in ("tokbatch", "engine", "tokenizer", "run")}
+    head = {key: manifest[key] for key in ("tokbatch", "engine", "tokenizer", "run", "quarantine")}
     stats = {"files": [{"file": name, **s.to_json()} for name, s in files], "total": total.to_json()}
     # JSON has escapes of its own for a terminal that does not know a character.
     only_ascii = (sys.stdout.encoding or "ascii").lower() not in ("utf-8", "utf8")

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
-from tokbatch.job.files import open_file, unreadable
+from tokbatch.job.arrow_checks import check_lengths, check_offsets
+from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, bounded, changed
 
@@ -40,9 +41,10 @@ class ArrowSource(ScannedSource):
                 file.seek(0)
                 self.is_file = bytes(file.read(FILE_HEAD))[: len(MAGIC)] == MAGIC
                 file.seek(self._start)
-                self.schema = pa.ipc.open_stream(pa.PythonFile(file, mode="r")).schema
-                self._schema_end = int(file.tell())
-            except (pa.ArrowException, OSError, ValueError) as error:
+                noted = _Noted(file, self.size, self._start)
+                self.schema = pa.ipc.open_stream(pa.PythonFile(noted, mode="r")).schema
+                self._schema_end = noted.position
+            except READ_ERRORS as error:
                 raise self._refusal(error) from None
 
     @property
@@ -77,8 +79,9 @@ class ArrowSource(ScannedSource):
                     batch = reader.read_next_batch()
                     if (pieces.checksum, batch.num_rows) != (unit.checksum, unit.rows):
                         raise changed(self.input.name)
+                    check_offsets(batch)
                     yield from bounded(batch, batch_bytes)
-            except (pa.ArrowException, OSError, ValueError, StopIteration) as error:
+            except (*READ_ERRORS, StopIteration) as error:
                 raise self._refusal(error) from None
 
     @cached_property
@@ -89,11 +92,12 @@ class ArrowSource(ScannedSource):
             with open_file(self.input.path, self.input.name) as file:
                 dictionaries = self._dictionaries(file) if _has_dictionaries(self.schema) else []
                 file.seek(0)
-                noted = _Noted(file)
+                noted = _Noted(file, self.size)
                 noted.read(self._start)
                 reader = pa.ipc.open_stream(pa.PythonFile(noted, mode="r"))
                 start = noted.take()[1]
                 while (batch := next(reader, None)) is not None:
+                    check_lengths(batch)
                     checksum, stop = noted.take()
                     before = tuple(place for place in dictionaries if place[1] <= start)
                     text = self._text_bytes(batch)
@@ -102,7 +106,7 @@ class ArrowSource(ScannedSource):
                 self._check_end(noted, start, len(units))
                 while noted.read(BLOCK_BYTES):
                     pass
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except READ_ERRORS as error:
             raise self._refusal(error) from None
         return units, noted.digest.hexdigest()
 
@@ -129,12 +133,13 @@ class ArrowSource(ScannedSource):
     def _dictionaries(self, file: Any) -> list[tuple[int, int]]:
         """Find the places of the dictionaries: a batch in the middle is read after all that come before it."""
         file.seek(self._start)
-        reader = pa.ipc.MessageReader.open_stream(pa.PythonFile(file, mode="r"))
+        noted = _Noted(file, self.size, self._start)
+        reader = pa.ipc.MessageReader.open_stream(pa.PythonFile(noted, mode="r"))
         places, start = [], self._start
         for message in reader:
             if message.type == "dictionary":
-                places.append((start, int(file.tell())))
-            start = int(file.tell())
+                places.append((start, noted.position))
+            start = noted.position
         return places
 
     def _text_bytes(self, batch: pa.RecordBatch) -> int:
@@ -145,23 +150,25 @@ class ArrowSource(ScannedSource):
         if isinstance(error, InputError):
             return error
         what = "an empty file" if not self.size else str(error).splitlines()[0] if str(error) else "it ends too early"
+        cannot = unreadable(error, self.input.name)
         if isinstance(error, OSError) and error.errno:
-            return unreadable(error, self.input.name)
+            return cannot
         return InputError(f"not an Arrow file or stream, or cut short: {what}", where=self.input.name)
 
 
 class _Noted(io.RawIOBase):
-    """A file that keeps account of what is read from it, front to back."""
+    """A file of `size` bytes that keeps account of what is read from it, front to back."""
 
-    def __init__(self, file: Any):
+    def __init__(self, file: Any, size: int, position: int = 0):
         self._file = file
+        self._size = size
         self.digest = hashlib.sha256()
-        self.position = 0
+        self.position = position
         self.last = b""
         self._checksum = 0
 
     def read(self, size: int = -1) -> bytes:
-        block: bytes = self._file.read(size)
+        block: bytes = self._file.read(_possible(size, self._size - self.position))
         self.digest.update(block)
         self._checksum = zlib.crc32(block, self._checksum)
         self.position += len(block)
@@ -192,13 +199,14 @@ class _Pieces(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         blocks: list[bytes] = []
+        size = _possible(size, self._left + sum(stop - start for start, stop in self._places))
         while size and (self._left or self._places):
             if not self._left:
                 start, stop = self._places.pop(0)
                 self._file.seek(start)
                 self._left, self.checksum = stop - start, 0
                 continue
-            block = self._file.read(min(size, self._left) if size > 0 else self._left)
+            block = self._file.read(min(size, self._left))
             if not block:
                 break
             self.checksum = zlib.crc32(block, self.checksum)
@@ -209,6 +217,16 @@ class _Pieces(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+
+def _possible(size: int, left: int) -> int:
+    """Give how much to read where `size` bytes are asked for: a damaged length asks for less than nothing, or too much.
+
+    Python would reserve memory for all of it before it reads.
+    """
+    if size < 0:
+        raise ValueError(f"its metadata says that {size} bytes come next")
+    return max(0, min(size, left))
 
 
 def _has_dictionaries(schema: pa.Schema) -> bool:

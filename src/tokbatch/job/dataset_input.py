@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
+from tokbatch.job.files import READ_ERRORS, unreadable
 from tokbatch.job.inputs import KINDS, Input, all_suffixes
 from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
 
@@ -67,8 +68,8 @@ class DatasetSource:
         for start in range(first_row, stop, step):
             try:
                 table: pa.Table = dataset[start : min(start + step, stop)]
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise InputError(f"cannot be read: {error}", where=f"{self.input.name}: row {start}") from None
+            except READ_ERRORS as error:
+                raise unreadable(error, f"{self.input.name}: row {start}") from None
             # A table of several chunks gives several batches, all of them without a copy.
             for batch in table.to_batches():
                 yield from bounded(batch, batch_bytes)

@@ -183,17 +183,31 @@ def _expand(pattern: str, base: str, suffixes: tuple[str, ...] | None) -> list[t
         matches = sorted(os.path.join(absolute, path) for path in paths if _fits(path, suffixes))
         matches = [path for path in matches if os.path.isfile(path)]
     elif os.path.exists(absolute) or not glob.has_magic(pattern):
-        if not os.path.exists(absolute):
-            raise InputError("no such file", where=pattern, hint=f"looked for {absolute}")
-        matches = [absolute]
+        matches = [absolute]  # Where it is not there, who opens it says so: that is up to `run.on_bad_file`.
     else:
         # The folder of the config may itself have characters that mean something to glob.
         own = os.path.expanduser(pattern)
         root = None if os.path.isabs(own) else base
-        matches = [os.path.normpath(os.path.join(base, path)) for path in glob.glob(own, root_dir=root, recursive=True)]
-        matches = sorted(path for path in matches if os.path.isfile(path))
+        found = {os.path.normpath(os.path.join(base, path)) for path in glob.glob(own, root_dir=root, recursive=True)}
+        matches = sorted({file for path in found for file in _files_of_match(path, suffixes)})
     keep_absolute = os.path.isabs(os.path.expanduser(pattern))
     return [(path if keep_absolute else os.path.relpath(path, base), path) for path in matches]
+
+
+def _files_of_match(path: str, suffixes: tuple[str, ...] | None) -> list[str]:
+    """Give the files that a match of a glob stands for: itself, or those of a folder that is called like a file.
+
+    Other programs write such folders (x.parquet/part-0.parquet). One without files stays, and so does a link that leads
+    nowhere: whoever opens it says what it is.
+    """
+    if os.path.isfile(path):
+        return [path]
+    known = suffixes or tuple(suffix for kind, own in KINDS.items() for suffix in all_suffixes(kind, own))
+    if not _fits(path, known):
+        return []
+    inner = _visible(glob.glob("**/*", root_dir=path, recursive=True))
+    files = [os.path.join(path, name) for name in inner if _fits(name, suffixes)]
+    return [file for file in files if os.path.isfile(file)] or [path]
 
 
 def _expand_url(pattern: str, suffixes: tuple[str, ...] | None) -> list[str]:
@@ -204,8 +218,6 @@ def _expand_url(pattern: str, suffixes: tuple[str, ...] | None) -> list[str]:
             paths = [path + relative for relative in _visible(entry[len(path) :] for entry in paths)]
         elif glob.has_magic(path):
             paths = [entry for entry in file_system.glob(path) if file_system.isfile(entry)]
-        elif not file_system.exists(path):
-            raise InputError("no such file", where=pattern)
         else:
             return [pattern]
         return [str(file_system.unstrip_protocol(entry)) for entry in sorted(paths)]

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
-from tokbatch.job.files import open_file, unreadable
+from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, changed
 
@@ -111,7 +111,7 @@ class LineSource(ScannedSource):
                 while start < stop and (block := file.read(min(size, stop - start))):
                     start += len(block)
                     yield block
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except READ_ERRORS as error:
                 raise unreadable(error, self.input.name) from None
 
     def _decompressed(self, file: Any) -> Any:
@@ -128,7 +128,7 @@ class LineSource(ScannedSource):
                     cutter.add(block)
                 while hashed.read(BLOCK_BYTES):  # what a decompressor leaves
                     pass
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except READ_ERRORS as error:
                 raise unreadable(error, self.input.name) from None
         return cutter.finish(), hashed.digest.hexdigest()
 

@@ -14,16 +14,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from tokbatch._version import __version__
 from tokbatch.batch.stats import Stats, to_table
 from tokbatch.errors import InputError
 from tokbatch.job.inputs import Input
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job
 from tokbatch.job.quarantine import quarantine_lists
-from tokbatch.job.storage import Storage
+from tokbatch.job.storage import FORMAT, Storage
 from tokbatch.job.worker import ShardResult
-
-FORMAT = 1
 
 # What readers of a manifest rely on: types by key; a list has entries of one shape.
 _SHAPE: dict[str, Any] = {
@@ -157,10 +156,9 @@ def read_stats(folder: Path) -> tuple[list[tuple[str, Stats]], Stats]:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read manifest.json. Raises `InputError` where the folder is no finished output."""
-    manifest = read_result(folder, "manifest.json")
+    manifest: dict[str, Any] = read_result(folder, "manifest.json")
     where = str(folder / "manifest.json")
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError("not a manifest.json of this version of tokbatch", where=where)
+    check_format(manifest, folder / "manifest.json")
     broken = _first_misfit(manifest, _SHAPE, "$")
     if broken is None:
         inputs = {entry["name"] for entry in manifest["inputs"]}
@@ -178,6 +176,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             hint="make the output anew with `tokbatch run CONFIG --overwrite`",
         )
     return manifest
+
+
+def check_format(manifest: Any, path: Path) -> None:
+    """Raise `InputError` for a manifest of another format than this version of tokbatch writes."""
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise InputError("not a manifest.json of tokbatch: it says no format", where=str(path))
+    if found != FORMAT:
+        by = manifest.get("tokbatch")
+        raise InputError(
+            f"a manifest of format {found}" + (f" (by tokbatch {by})" if isinstance(by, str) else "") + ", and "
+            f"tokbatch {__version__} knows format {FORMAT}",
+            where=str(path),
+            hint="use the version that made it, or start anew with `tokbatch run CONFIG --overwrite`",
+        )
 
 
 def _first_misfit(value: Any, shape: Any, path: str) -> str | None:
@@ -229,7 +242,11 @@ def _manifest(
         "engine": job.identity["engine"],
         "tokenizer": {**source, "sha256": job.identity["tokenizer_sha256"], "vocab_size": job.tokenizer.vocab_size},
         "config": job.config.to_table(),
-        "inputs": [{**_described(f.input), "rows": f.rows, "bytes": f.size, "sha256": f.digest} for f in job.inputs],
+        "inputs": [
+            {**_described(facts.input), "rows": facts.rows, "bytes": facts.size, "sha256": facts.digest}
+            for facts in job.inputs
+            if facts.input.name not in skipped
+        ],
         "id_type": job.transform.options.id_type,
         "schema": [{"name": name, "type": kind} for name, kind in job.identity["schema"]],
         "parts": [part for record in records for part in record["parts"]],

@@ -1,17 +1,24 @@
-"""Parquet files as inputs: the footer for the plan, row groups for the workers."""
+"""Parquet files as inputs: the footer for the plan, row groups for the workers.
+
+A footer has no checksum, and whatever it says may be damaged. What pyarrow does not look at is checked here: that the
+counts in it agree with each other, that there are as many rows as it says, and what would end the process (see
+`_checked_size`). Pages have checksums where their writer made them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tokbatch.errors import InputError
-from tokbatch.job.files import open_file, unreadable
+from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
 
@@ -34,21 +41,19 @@ class ParquetSource:
             try:
                 self.metadata = pq.read_metadata(pa.PythonFile(file, mode="r"))
                 self.schema = pq.ParquetFile(pa.PythonFile(file, mode="r"), metadata=self.metadata).schema_arrow
-            except (pa.ArrowException, OSError, ValueError) as error:
+                self._rows = [self.metadata.row_group(index).num_rows for index in range(self.metadata.num_row_groups)]
+            except READ_ERRORS as error:
                 raise unreadable(error, source.name) from None
+        if sum(self._rows) != self.metadata.num_rows or min(self._rows, default=0) < 0:
+            what = f"the footer says {self.metadata.num_rows} rows, and {sum(self._rows)} in its row groups"
+            raise InputError(f"cannot be read: {what}", where=source.name)
 
     def units(self) -> list[Unit]:
         """Give the row groups; a text's size is that of the column's pages, uncompressed."""
         leaves = self._leaves(self.options.text_column)
-        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         return [
-            Unit(
-                group.num_rows,
-                sum(group.column(leaf).total_uncompressed_size for leaf in leaves),
-                (index,),
-                by_rows=True,
-            )
-            for index, group in enumerate(groups)
+            Unit(rows, self._checked_size(index, leaves, [self.options.text_column]), (index,), by_rows=True)
+            for index, rows in enumerate(self._rows)
         ]
 
     def is_still(self, size: int, digest: str) -> bool:
@@ -66,36 +71,111 @@ class ParquetSource:
         """See `Source.batches`. One page a column is decoded at a time, not a whole row group."""
         wanted = range(self.metadata.num_columns) if columns is None else [i for c in columns for i in self._leaves(c)]
         with open_file(self.input.path, self.input.name) as file:
-            reader = pq.ParquetFile(
-                file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r"),
-                metadata=self.metadata,
-                pre_buffer=False,
-                buffer_size=READ_BUFFER,
-                page_checksum_verification=True,
-            )
+            reader = self._opened(file)
             for index in (unit.place[0] for unit in units):
-                group = self.metadata.row_group(index)
-                if group.num_rows == 0:
+                total = self._rows[index]
+                size = self._checked_size(index, wanted, columns)
+                if total == 0:
                     continue
-                size = sum(group.column(leaf).total_uncompressed_size for leaf in wanted)
-                rows = max(1, min(group.num_rows, batch_bytes * group.num_rows // (HEADROOM * max(size, 1))))
+                rows = max(1, min(total, batch_bytes * total // (HEADROOM * max(size, 1))))
                 read = 0
                 try:
                     for batch in reader.iter_batches(rows, [index], columns, use_threads=False):
                         read += batch.num_rows
                         yield from bounded(batch, batch_bytes)
-                except (pa.ArrowException, OSError, ValueError) as error:
-                    raise unreadable(error, f"{self.input.name}: row group {index}") from None
-                if read != group.num_rows:
-                    raise InputError(
-                        f"{read} rows read, the footer says {group.num_rows}",
-                        where=f"{self.input.name}: row group {index}",
-                    )
+                except READ_ERRORS as error:
+                    raise unreadable(error, self._place(index)) from None
+                if read != total:
+                    raise InputError(f"{read} rows read, the footer says {total}", where=self._place(index))
+
+    def _opened(self, file: Any) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r"),
+            metadata=self.metadata,
+            pre_buffer=False,
+            buffer_size=READ_BUFFER,
+            page_checksum_verification=True,
+        )
+
+    def _checked_size(self, index: int, leaves: Iterable[int], columns: Sequence[str] | None) -> int:
+        """Give the bytes that some columns of a row group have, uncompressed, once what is said of them makes sense."""
+        try:
+            self._look_at(index, columns)
+        except READ_ERRORS as error:
+            raise unreadable(error, self._place(index)) from None
+        group, size = self.metadata.row_group(index), 0
+        for leaf in leaves:
+            column = group.column(leaf)
+            repeats = self.metadata.schema.column(leaf).max_repetition_level > 0
+            values, rows = column.num_values, self._rows[index]
+            if values < rows or (values > rows and (rows == 0 or not repeats)):
+                what = f"the footer says {values} values of {column.path_in_schema} in {rows} rows"
+                raise InputError(f"cannot be read: {what}", where=self._place(index))
+            if column.total_uncompressed_size < 0:
+                what = f"the footer says {column.total_uncompressed_size} bytes of {column.path_in_schema}"
+                raise InputError(f"cannot be read: {what}", where=self._place(index))
+            size += column.total_uncompressed_size
+        return size
+
+    def _look_at(self, index: int, columns: Sequence[str] | None) -> None:
+        """Let a reader look at some columns of a row group, without reading them.
+
+        Where a column's statistics of sizes are damaged, pyarrow ends the process as soon as it is asked for the
+        column; but a reader of it says what is wrong, and does so before it reads. A file without a byte is the
+        quickest to come to that; one that cannot be read tells what is said of it from what is said of reading it.
+        """
+        for probe in self._probes:
+            try:
+                next(probe.iter_batches(1, [index], columns, use_threads=False), None)
+            except _NotReadError:
+                return
+            except READ_ERRORS:
+                if probe is self._probes[-1]:
+                    raise
+            else:
+                return
+
+    @cached_property
+    def _probes(self) -> list[pq.ParquetFile]:
+        return [self._opened(file(self.size)) for file in (_NoBytes, _NoFile)]
+
+    def _place(self, index: int) -> str:
+        return f"{self.input.name}: row group {index}"
 
     def _leaves(self, column: str) -> list[int]:
         """Give the leaf columns of Parquet that belong to a column, or to a field of one."""
         paths = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)]
         return [i for i, path in enumerate(paths) if path == column or path.startswith(f"{column}.")]
+
+
+class _NotReadError(OSError):
+    """Somebody has tried to read a `_NoFile`."""
+
+
+class _NoBytes(io.RawIOBase):
+    """A file of some size that ends wherever it is read."""
+
+    def __init__(self, size: int):
+        self._size = size
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._size if whence == os.SEEK_END else offset
+
+    def tell(self) -> int:
+        return self._size
+
+    def read(self, size: int = -1) -> bytes:
+        return b""
+
+
+class _NoFile(_NoBytes):
+    """A file that cannot be read."""
+
+    def read(self, size: int = -1) -> bytes:
+        raise _NotReadError
 
 
 def _read_footer(file: IO[bytes], name: str) -> tuple[bytes, int]:

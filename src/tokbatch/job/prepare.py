@@ -23,14 +23,17 @@ from tokbatch._version import __version__
 from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
-from tokbatch.errors import ConfigError, InputError, SpecError, located
+from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
+from tokbatch.job.files import Stamp, stamp_of
 from tokbatch.job.inputs import Input, InputList, list_inputs
 from tokbatch.job.packing import packed_schema
 from tokbatch.job.plan import SMALLEST, SMALLEST_FOR_REFERENCE, Shard, plan_shards, shard_size
-from tokbatch.job.schema import unify_schemas
+from tokbatch.job.quarantine import reason_of
+from tokbatch.job.schema import SchemaUnion
 from tokbatch.job.sinks import Sink, build_sink
-from tokbatch.job.sources import ReadOptions, Unit, open_source
+from tokbatch.job.sources import ReadOptions, Unit, open_source, rows_of
+from tokbatch.job.storage import FORMAT
 from tokbatch.spec import Truncation
 from tokbatch.tokenizer import Tokenizer
 
@@ -40,7 +43,7 @@ IdType: TypeAlias = Literal["int32", "uint16"]
 
 @dataclass(frozen=True)
 class InputFacts:
-    """What the plan knows of an input."""
+    """What the plan knows of an input. `stamp` is there where its digest is not that of all that is read."""
 
     input: Input
     size: int
@@ -49,6 +52,7 @@ class InputFacts:
     text_bytes: int
     units: tuple[Unit, ...]
     schema: pa.Schema
+    stamp: Stamp | None = None
 
 
 @dataclass(frozen=True)
@@ -95,24 +99,28 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
     options = read_options(config)
     facts: list[InputFacts] = []
     skipped: list[tuple[str, str]] = []
-    for source, looked in _look_into(listed.inputs, options):
+    union = SchemaUnion()
+    for source, looked in _look_into(listed.inputs, options, is_local=config.run.engine == "local"):
         try:
             if isinstance(looked, InputError):
                 raise looked
-            facts.append(dataclasses.replace(looked, schema=_output_schema(transform, sink, looked)))
+            own = _output_schema(transform, sink, looked)
+            union.add(source.name, own)
+            facts.append(dataclasses.replace(looked, schema=own))
         except InputError as error:
             if config.run.on_bad_file == "fail":
                 raise
-            skipped.append((source.name, str(error)))
+            skipped.append((source.name, reason_of(error, source.name)))
     if not facts:
         raise InputError("none of the inputs can be read", where=skipped[0][0], hint=skipped[0][1])
-    schema = unify_schemas([(fact.input.name, fact.schema) for fact in facts], config.output.id_column)
+    schema = union.schema(last=config.output.id_column)
     if config.output.packing is not None:
         schema = packed_schema(schema, config.output.id_column, config.output.packing.length)
     units = [fact.units for fact in facts]
     smallest = SMALLEST if tokenizer.engine_name == "native" else SMALLEST_FOR_REFERENCE
     shards = plan_shards(units, shard_size(units, config.run.shard_bytes, smallest))
     identity = {
+        "format": FORMAT,
         "tokbatch": __version__,
         "pyarrow": pa.__version__,
         "engine": tokenizer.engine_name,
@@ -260,17 +268,27 @@ def early_worker_count(config: JobConfig, listed: InputList) -> int:
     return worker_count(config, shards) if shards else 0
 
 
-def _look_into(inputs: Iterable[Input], options: ReadOptions) -> list[tuple[Input, InputFacts | InputError]]:
-    """Open every input; remote footers take a while each, so several at once."""
+def _look_into(
+    inputs: Iterable[Input], options: ReadOptions, is_local: bool
+) -> list[tuple[Input, InputFacts | InputError]]:
+    """Open every input; remote footers take a while each, so several at once.
+
+    Not `is_local`: other machines read them, whose clocks and copies are their own, so stamps say nothing.
+    """
 
     def look(source: Input) -> tuple[Input, InputFacts | InputError]:
+        stamp = stamp_of(source.path) if is_local and source.kind == "parquet" else None
         try:
             opened = open_source(source, options)
             units = tuple(opened.units())
         except InputError as error:
             return source, error
-        rows, text_bytes = sum(unit.rows for unit in units), sum(unit.text_bytes for unit in units)
-        return source, InputFacts(source, opened.size, opened.digest, rows, text_bytes, units, opened.schema)
+        except MemoryError:
+            raise TokbatchError("out of memory while looking into it", where=source.name) from None
+        text_bytes = sum(unit.text_bytes for unit in units)
+        return source, InputFacts(
+            source, opened.size, opened.digest, rows_of(units), text_bytes, units, opened.schema, stamp
+        )
 
     with ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
         return list(threads.map(look, inputs))

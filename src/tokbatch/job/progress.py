@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection
 from typing import IO, Any, Protocol
 
 PLAIN_LINE_SECONDS = 10.0
+SKIPPED_SHOWN = 3
 
 
 class Progress(Protocol):
@@ -146,6 +148,14 @@ def megabytes(count: float) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number of things for people."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def skipped(names: Collection[str]) -> str:
+    """Say that inputs were left out, and which, after something else; nothing where there are none."""
+    if not names:
+        return ""
+    shown = ", ".join(list(names)[:SKIPPED_SHOWN]) + (", ..." if len(names) > SKIPPED_SHOWN else "")
+    return f"; {count(len(names), 'input')} SKIPPED ({shown})"
 
 
 def rate(size: float, seconds: float) -> str:

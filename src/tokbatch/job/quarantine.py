@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokbatch.errors import TokbatchError
 from tokbatch.job.config import JobConfig
 from tokbatch.job.storage import Storage
 
@@ -42,6 +43,12 @@ class Quarantine:
     def rows_between(self, name: str, first: int, stop: int) -> dict[int, str]:
         """Give the rows of a file from `first` to before `stop`."""
         return {row: reason for row, reason in self.rows.get(name, {}).items() if first <= row < stop}
+
+
+def reason_of(error: TokbatchError, name: str) -> str:
+    """Give an error in one line, for a list that has the name of the input already."""
+    place = (error.where or "").removeprefix(name).strip(": ")
+    return f"{place}: {error.message}" if place else error.message
 
 
 def quarantine_lists(files: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -55,6 +55,8 @@ def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -
     size = sum(part["bytes"] for part in manifest["parts"])
     parts = f"{count(len(manifest['parts']), 'part')}, {megabytes(size)}"
     inputs = count(len(manifest["inputs"]), "input") + (f" in {place}" if place else "")
+    skipped = len(manifest["quarantine"]["files"])
+    inputs += f", {skipped:,} SKIPPED" if skipped else ""
     per_token = f", {total.bytes / total.tokens:.2f} bytes a token" if total.tokens else ""
     return [
         os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder),

@@ -60,7 +60,7 @@ def holds(record: Any, job: Job, shard: Shard, folder: Path) -> bool:
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Name what two identities do not have in common."""
     found = []
-    for key in ("tokbatch", "pyarrow", "engine"):
+    for key in ("format", "tokbatch", "pyarrow", "engine"):
         if before.get(key) != now[key]:
             found.append(f"{key} was {before.get(key)}, is {now[key]}")
     if before.get("tokenizer_sha256") != now["tokenizer_sha256"]:

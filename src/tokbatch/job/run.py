@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError,
 from tokbatch.job.config import JobConfig
 from tokbatch.job.inputs import list_inputs
 from tokbatch.job.lock import OutputLock
-from tokbatch.job.manifest import merged, part_file_name, shard_record, write_results
+from tokbatch.job.manifest import check_format, merged, part_file_name, shard_record, write_results
 from tokbatch.job.memory import limit_of_a_worker, peak_memory, workers_within
 from tokbatch.job.plan import Shard
 from tokbatch.job.pool import Pool
 from tokbatch.job.prepare import Job, digest_of, early_worker_count, prepare_job, worker_count
 from tokbatch.job.progress import Progress, Silence, count, megabytes
-from tokbatch.job.quarantine import Quarantine
+from tokbatch.job.quarantine import Quarantine, reason_of
 from tokbatch.job.resume import differences, holds, record_name, refuse_used
 from tokbatch.job.storage import FileSystem, Storage, told
 from tokbatch.job.suspects import MOST_ROWS, Hunt
@@ -43,7 +44,7 @@ WAKE_SECONDS = 0.5
 class JobResult:
     """What a finished job was: `text_bytes` were encoded by this attempt in `seconds`.
 
-    `already_done` says that there was nothing left to do.
+    `already_done` says that there was nothing left to do. `skipped` are the inputs left out, with the reasons.
     """
 
     job: Job
@@ -51,6 +52,7 @@ class JobResult:
     seconds: float
     text_bytes: int = 0
     already_done: bool = False
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_job(
@@ -74,6 +76,8 @@ def run_job(
             stack.enter_context(OutputLock(storage))
         with told(storage.folder):
             refuse_used(storage, resume, overwrite)
+        if resume and (manifest := storage.read_json("manifest.json")) is not None:
+            check_format(manifest, storage.folder / "manifest.json")
         listed = list_inputs(config)
         waits = resume or config.run.max_memory > 0  # There may be nothing to do, or no room for so many.
         early = early_workers(config, 0 if waits else early_worker_count(config, listed))
@@ -112,7 +116,8 @@ class _Run:
         manifest = self.storage.read_json("manifest.json")
         if not pending and manifest is not None and manifest.get("parts") == self._parts():
             self.storage.tidy()
-            return JobResult(self.job, self._total(), time.monotonic() - start, already_done=True)
+            seconds = time.monotonic() - start
+            return JobResult(self.job, self._total(), seconds, already_done=True, skipped=self._all_skipped())
         limits = self.job.config.run
         wanted = worker_count(self.job.config, len(pending), cluster_cores(self.job.config) if pending else None)
         workers = workers_within(limits.max_memory, limits.batch_bytes, wanted)
@@ -142,7 +147,7 @@ class _Run:
         stats = write_results(self.storage, self.job, self.records, self._all_skipped(), run)
         self.storage.tidy()
         new = sum(record["run"]["text_bytes"] for index, record in self.records.items() if index not in resumed)
-        return JobResult(self.job, stats, seconds, new)
+        return JobResult(self.job, stats, seconds, new, skipped=self._all_skipped())
 
     # -- what an earlier attempt left ---------------------------------------------------------------------------
 
@@ -232,13 +237,15 @@ class _Run:
             self._retry(task, error.message, pending)
             return
         self.storage.drop_partials(task.partial)
+        name = task.input.name
+        if error.code == "input-written":  # What was finished is of other bytes than what is left, as far as one knows.
+            self._forget(name)
         if not isinstance(error, InputError) or self.job.config.run.on_bad_file == "fail":
             raise error
-        name = task.input.name
         if name not in self.quarantine.files:
-            self.quarantine.files[name] = str(error)
+            self.quarantine.files[name] = reason_of(error, name)
             self.quarantine.write(self.storage)
-            self.progress.note(f"skipped: {error}")
+            self.progress.note(f"skipped: {name}: {self.quarantine.files[name]}")
         self._forget(name)
         for shard in [shard for shard in pending if self._name(shard) == name]:
             pending.remove(shard)
@@ -344,6 +351,7 @@ class _Run:
             facts.digest,
             facts.units[shard.start : shard.stop],
             f"{shard.index:06d}-{number}",
+            facts.stamp,
             self.quarantine.rows_between(facts.input.name, *shard.file_rows),
             None if hunt is None or hunt.is_over else hunt.probe,
         )
@@ -391,7 +399,7 @@ def _say_what(job: Job, progress: Progress) -> None:
     for folder in job.passed_over:
         progress.note(f"note: {folder} is the output of a job and no input")
     for name, reason in job.skipped:
-        progress.note(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
+        progress.note(f"skipped: {name}: {reason}")
     rows = sum(facts.rows for facts in job.inputs)
     size = megabytes(sum(facts.text_bytes for facts in job.inputs))
     inputs, shards = count(len(job.inputs), "input"), count(len(job.shards), "shard")

@@ -6,27 +6,26 @@ integers the wider ones. Types that do not meet without a loss are an error: nob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.types as types
 
 from tokbatch.errors import InputError
 
 
-def unify_schemas(schemas: Sequence[tuple[str, pa.Schema]], last: str) -> pa.Schema:
-    """Give the schema that all parts get, from (input name, schema of its output) pairs.
+class SchemaUnion:
+    """The schema that all parts get, made of that of one input after another."""
 
-    Columns come in the order in which they first appear, `last` (the id column) at the end. Raises `InputError`
-    that names both inputs where a column's types do not meet.
-    """
-    found: dict[str, tuple[str, pa.DataType]] = {}
-    for name, schema in schemas:
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[str, pa.DataType]] = {}
+
+    def add(self, name: str, schema: pa.Schema) -> None:
+        """Add the schema of an input's output.
+
+        Raises `InputError` that names both inputs where a column's types do not meet; then nothing of it is added.
+        """
+        new: dict[str, tuple[str, pa.DataType]] = {}
         for field in schema:
-            if field.name not in found:
-                found[field.name] = (name, field.type)
-                continue
-            earlier, known = found[field.name]
+            earlier, known = self._found.get(field.name, (name, field.type))
             both = common_type(known, field.type)
             if both is None:
                 raise InputError(
@@ -34,10 +33,15 @@ def unify_schemas(schemas: Sequence[tuple[str, pa.Schema]], last: str) -> pa.Sch
                     where=name,
                     hint="leave it out of input.keep_columns, or run the files as two jobs",
                 )
-            found[field.name] = (earlier, both)
-    ids = found.pop(last, None)
-    fields = [pa.field(name, kind) for name, (_, kind) in found.items()]
-    return pa.schema(fields + ([pa.field(last, ids[1])] if ids else []))
+            new[field.name] = (earlier, both)
+        self._found |= new
+
+    def schema(self, last: str) -> pa.Schema:
+        """Give the union: columns in the order in which they first appear, `last` (the id column) at the end."""
+        found = dict(self._found)
+        ids = found.pop(last, None)
+        fields = [pa.field(name, kind) for name, (_, kind) in found.items()]
+        return pa.schema(fields + ([pa.field(last, ids[1])] if ids else []))
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -160,7 +160,17 @@ def bad_row(row: int, what: str, on_bad_row: OnBadRow, place: str = "row", hint:
 
 def changed(name: str) -> InputError:
     """Give the error for an input that is no longer what the plan saw."""
-    return InputError("the file has changed since the job was planned", where=name)
+    return InputError("the file has changed since the job was planned", where=name, code="input-changed")
+
+
+def written_to(name: str) -> InputError:
+    """Give the error for a file of which no more is known than that somebody has written to it."""
+    return InputError(
+        "the file has been written to since the job was planned",
+        where=name,
+        hint="nothing of it is kept; --resume reads all of it anew",
+        code="input-written",
+    )
 
 
 def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -173,10 +183,26 @@ def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]
     yield from bounded(batch.slice(half), batch_bytes)
 
 
-def rows_between(batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """Give the rows `first` to `stop` of batches that start at `row`; what comes after them is not read."""
+def rows_between(
+    batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int, end: int
+) -> Iterator[pa.RecordBatch]:
+    """Give the rows `first` to `stop` of the batches of some units, which have the rows `row` to `end`.
+
+    What comes after `stop` is not read; but where that is the end of the units, their source is asked for more until it
+    has none, so that it can say what it only knows then: that the file has more rows than the plan, or has changed.
+    Raises `InputError`.
+    """
     while row < stop and first < stop and (batch := next(batches, None)) is not None:
-        begin, end = max(first - row, 0), min(stop - row, batch.num_rows)
-        if begin < end:
-            yield batch.slice(begin, end - begin)
+        begin, last = max(first - row, 0), min(stop - row, batch.num_rows)
+        if begin < last:
+            yield batch.slice(begin, last - begin)
         row += batch.num_rows
+    if stop == end and first < stop:
+        more = row - stop + sum(batch.num_rows for batch in batches) if row >= stop else 0
+        if more:
+            raise InputError(f"{more} rows more than the plan says", where=f"row {stop}")
+
+
+def rows_of(units: Sequence[Unit]) -> int:
+    """Give the number of rows that some units have together."""
+    return sum(unit.rows for unit in units)

@@ -26,6 +26,9 @@ from typing import IO, Any
 
 from tokbatch.errors import OutputError
 
+FORMAT = 1
+"""The format of manifest.json, and of what is kept in the state: another number when an old reader would go wrong."""
+
 STATE = ".tokbatch"
 OURS = ("data", "stats.json", "stats.parquet", "manifest.json", STATE)
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from tokbatch.errors import InputError
-from tokbatch.job.files import open_file, unreadable
+from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.line_input import BYTE_ORDER_MARK, UNIT_BYTES, LineSource, read_whole
 from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, bad_row, changed
@@ -95,7 +95,7 @@ class DocumentsSource(ScannedSource):
         with open_file(path, f"{self.input.name}: {name}") as file:
             try:
                 return read_whole(file, path)
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except READ_ERRORS as error:
                 raise unreadable(error, f"{self.input.name}: {name}") from None
 
     @cached_property

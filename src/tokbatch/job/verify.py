@@ -30,7 +30,7 @@ from tokbatch.job.prepare import load_tokenizer, read_options, transform_options
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sinks.ids import without_nulls
-from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again, rows_between
+from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again, rows_between, rows_of
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
 BATCH_BYTES = 8 << 20
@@ -38,11 +38,16 @@ BATCH_BYTES = 8 << 20
 
 @dataclass
 class Verification:
-    """What was looked at, and what is wrong."""
+    """What was looked at, and what is wrong.
+
+    `quarantined_rows` are null for a reason, under the policy of the job; `skipped` are the inputs it left out.
+    """
 
     parts: int = 0
     rows: int = 0
     sampled_rows: int = 0
+    quarantined_rows: int = 0
+    skipped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -54,7 +59,8 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     folder = Path(folder)
     open_dataset_once.cache_clear()
     manifest = read_manifest(folder)
-    found = Verification()
+    quarantine = manifest["quarantine"]
+    found = Verification(skipped=[entry["input"] for entry in quarantine["files"]])
     config = read_config(
         {k: v for k, v in manifest["config"].items() if k != "base"},
         base=manifest["config"]["base"],
@@ -64,7 +70,11 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
     tokens = dict(rows)
     transform = _transform(config, manifest, found) if sample_rate > 0 else None
     sink = build_sink(config.output, manifest["id_type"])
-    again = None if transform is None else _Again(transform, sink, read_options(config), config.output.packing)
+    given_up: dict[str, dict[int, str]] = {}
+    for entry in quarantine["rows"]:
+        given_up.setdefault(entry["input"], {})[entry["row"]] = entry["reason"]
+    packing = config.output.packing
+    again = None if transform is None else _Again(transform, sink, read_options(config), packing, given_up)
     inputs = {entry["name"]: entry for entry in manifest["inputs"]}
     for (name, *_), group in itertools.groupby(
         manifest["parts"], lambda part: (part["input"], part["units"], part["skip_rows"])
@@ -91,12 +101,16 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
 
 @dataclass
 class _Again:
-    """What makes rows anew. The input that was opened last stays open: its parts follow each other."""
+    """What makes rows anew. The input that was opened last stays open: its parts follow each other.
+
+    `given_up` are the rows of the quarantine, by input: they are not tried again, since they may have ended a worker.
+    """
 
     transform: Transform
     sink: Sink
     options: ReadOptions
     packing: PackingConfig | None
+    given_up: Mapping[str, Mapping[int, str]]
     opened: tuple[str, Source] | None = None
 
     def open(self, entry: Mapping[str, Any]) -> Source:
@@ -171,7 +185,7 @@ def _check_rows(
     found: Verification,
 ) -> None:
     """Make a sample of the rows of a shard's parts anew from their input (`entry` of the manifest) and compare."""
-    transform, bad = again.transform, dict[int, str]()
+    transform, bad = again.transform, dict(again.given_up.get(entry["name"], {}))
     on_bad_row = bad.__setitem__ if transform.options.on_bad_row == "null" else None
     try:
         opened = again.open(entry)
@@ -185,7 +199,7 @@ def _check_rows(
         row, stop = parts[0]["shard_rows"]
         columns, begin = transform.input_columns(opened.schema), row - parts[0]["skip_rows"]
         source_batches = opened.batches(units, columns, BATCH_BYTES, begin, on_bad_row)
-        for batch in rows_between(source_batches, begin, row, stop):
+        for batch in rows_between(source_batches, begin, row, stop, begin + rows_of(units)):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
             given_up = {row + i: bad[n] for i, n in enumerate(numbers.filter(chosen).to_pylist()) if n in bad}
@@ -251,11 +265,14 @@ def _first_difference(made: pa.RecordBatch, written: pa.Table, numbers: pa.Array
 def _check_sums(
     folder: Path, manifest: Mapping[str, Any], rows: Mapping[str, int], tokens: Mapping[str, int], found: Verification
 ) -> None:
-    skipped = {entry["input"] for entry in manifest["quarantine"]["files"]}
     for entry in manifest["inputs"]:
-        if entry["name"] not in skipped and entry["rows"] != rows[entry["name"]]:
+        if entry["rows"] != rows[entry["name"]]:
             found.problems.append(f"{entry['name']}: {entry['rows']} rows, its parts have {rows[entry['name']]}")
     files, total = read_stats(folder)
+    found.quarantined_rows = total.failed_documents
+    named = len(manifest["quarantine"]["rows"])
+    if named > total.failed_documents:
+        found.problems.append(f"stats.json: {total.failed_documents} documents failed, the quarantine has {named}")
     for name, stats in files:
         for what, value in (("documents", rows.get(name)), ("tokens", tokens.get(name))):
             if getattr(stats, what) != value:

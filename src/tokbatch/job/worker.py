@@ -30,6 +30,7 @@ from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
 from tokbatch.job.config import PackingConfig
+from tokbatch.job.files import Stamp, stamp_of
 from tokbatch.job.inputs import Input
 from tokbatch.job.memory import end_beyond, peak_memory
 from tokbatch.job.packing import Packer, PackingCounts
@@ -37,7 +38,7 @@ from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink
-from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again, rows_between
+from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again, rows_between, rows_of, written_to
 from tokbatch.job.storage import FileSystem, Storage, output_error
 
 FAILURES_KEPT = 1000
@@ -71,8 +72,8 @@ class WorkerSetup:
 class Task:
     """One shard to do, or with `rows` (first, last + 1; of the file) a probe of some of its rows (see `suspects.py`).
 
-    `input_digest` is what the plan saw: another one means that the input has changed. `given_up` are rows that get
-    null without being tried, with the reasons. `partial` is what the names of its partial files begin with.
+    `input_digest` and `input_stamp` are what the plan saw: others mean that the input has changed. `given_up` are rows
+    that get null without being tried, with the reasons. `partial` is what the names of its partial files begin with.
     """
 
     shard: Shard
@@ -81,6 +82,7 @@ class Task:
     input_digest: str
     units: tuple[Unit, ...]
     partial: str
+    input_stamp: Stamp | None = None
     given_up: Mapping[int, str] = field(default_factory=dict)
     rows: tuple[int, int] | None = None
 
@@ -150,8 +152,9 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     source = open_source_again(task.input, setup.read_options)
     if not source.is_still(task.input_size, task.input_digest):
         raise changed(name)
+    _check_stamp(task)
     columns = setup.transform.input_columns(source.schema)
-    stats, row, failures = Stats(), first, _Failures()
+    stats, row, failures = Stats(), first, _Failures(task.given_up)
     partial, limit = task.partial, setup.max_part_bytes
     packer = None if setup.packing is None else Packer(setup.packing, setup.schema, setup.pad_id)
     with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
@@ -159,7 +162,7 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
         on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
         begin = shard.first_row - shard.skip
         batches = source.batches(task.units, columns, setup.batch_bytes, begin, on_bad_row)
-        for batch in rows_between(batches, begin, first, stop):
+        for batch in rows_between(batches, begin, first, stop, begin + rows_of(task.units)):
             output, counted = setup.transform.transform(batch, row, given_up=given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
@@ -172,6 +175,7 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
             progress(row - shard.first_row)
         if packer is not None:
             writer.write_all(packer.finish())
+    _check_stamp(task)
     if row != stop:
         raise InputError(f"{row - first} rows from row {first}, the plan says {stop - first}", where=name)
     run = {
@@ -184,14 +188,21 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     return ShardResult(shard, tuple(writer.parts), stats, run, tuple(failures.kept), counts)
 
 
-class _Failures:
-    """The first failed rows of a shard, in the order of the rows."""
+def _check_stamp(task: Task) -> None:
+    """Raise `InputError` where somebody has written to the input; before and after its rows are read."""
+    if task.input_stamp is not None and stamp_of(task.input.path) not in (None, task.input_stamp):
+        raise written_to(task.input.name)
 
-    def __init__(self) -> None:
+
+class _Failures:
+    """The first failed rows of a shard, in the order of the rows, and all that were `given_up`."""
+
+    def __init__(self, given_up: Mapping[int, str]) -> None:
         self.kept: list[tuple[int, str]] = []
+        self._given_up = given_up
 
     def add(self, row: int, reason: str) -> None:
-        if len(self.kept) < FAILURES_KEPT:
+        if len(self.kept) < FAILURES_KEPT or row in self._given_up:
             self.kept.append((row, reason))
 
 
