@@ -8,7 +8,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -45,17 +45,17 @@ fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     Err(NativeError::new_err(described(error)))
 }
 
-/// A column of texts that Python holds, as slices.
-struct HeldTexts {
-    data: PyBuffer<u8>,
+/// A column that Python holds: its items (bytes of texts, or ids), and the offsets of its rows.
+struct Held<T: Element> {
+    items: PyBuffer<T>,
     list_offsets: PyBuffer<i64>,
     rows: usize,
 }
 
-impl HeldTexts {
-    fn new(data: &Bound<'_, PyAny>, list_offsets: &Bound<'_, PyAny>, rows: usize) -> PyResult<HeldTexts> {
-        let held = HeldTexts { data: PyBuffer::get(data)?, list_offsets: PyBuffer::get(list_offsets)?, rows };
-        if !held.data.is_c_contiguous() || !held.list_offsets.is_c_contiguous() {
+impl<T: Element> Held<T> {
+    fn new(items: &Bound<'_, PyAny>, list_offsets: &Bound<'_, PyAny>, rows: usize) -> PyResult<Held<T>> {
+        let held = Held { items: PyBuffer::get(items)?, list_offsets: PyBuffer::get(list_offsets)?, rows };
+        if !held.items.is_c_contiguous() || !held.list_offsets.is_c_contiguous() {
             return Err(PyBufferError::new_err("a buffer that is not contiguous"));
         }
         if held.list_offsets.item_count() <= rows {
@@ -64,54 +64,33 @@ impl HeldTexts {
         Ok(held)
     }
 
+    fn offsets(&self) -> &[i64] {
+        &items_of(&self.list_offsets)[..self.rows + 1]
+    }
+}
+
+impl Held<u8> {
     fn column(&self) -> Result<TextColumn<'_>> {
-        let bytes = self.data.buf_ptr().cast::<u8>();
-        let offsets = self.list_offsets.buf_ptr().cast::<i64>();
-        // SAFETY: the buffers are contiguous, of these item types and lengths, and stay alive and unmoved as long as
-        // `self` holds them. That nobody writes to them meanwhile is the contract of `TextColumn` in engine/columns.py;
-        // Arrow's buffers are immutable. An empty buffer may have no address.
-        let (data, offsets) = unsafe {
-            let data = if self.data.len_bytes() == 0 { &[][..] } else { slice(bytes, self.data.len_bytes()) };
-            (data, slice(offsets, self.rows + 1))
-        };
-        TextColumn::new(data, offsets)
+        TextColumn::new(items_of(&self.items), self.offsets())
     }
 }
 
-/// A column of ids that Python holds, as slices.
-struct HeldIds {
-    ids: PyBuffer<i32>,
-    list_offsets: PyBuffer<i64>,
-    rows: usize,
-}
-
-impl HeldIds {
-    fn new(ids: &Bound<'_, PyAny>, list_offsets: &Bound<'_, PyAny>, rows: usize) -> PyResult<HeldIds> {
-        let held = HeldIds { ids: PyBuffer::get(ids)?, list_offsets: PyBuffer::get(list_offsets)?, rows };
-        if !held.ids.is_c_contiguous() || !held.list_offsets.is_c_contiguous() {
-            return Err(PyBufferError::new_err("a buffer that is not contiguous"));
-        }
-        if held.list_offsets.item_count() <= rows {
-            return Err(PyValueError::new_err("fewer offsets than rows"));
-        }
-        Ok(held)
-    }
-
+impl Held<i32> {
     fn column(&self) -> Result<GivenIds<'_>> {
-        let ids = self.ids.buf_ptr().cast::<u32>();
-        let offsets = self.list_offsets.buf_ptr().cast::<i64>();
-        // SAFETY: as in `HeldTexts::column`; an i32 and a u32 are four bytes of any value.
-        let (ids, offsets) = unsafe {
-            let ids = if self.ids.item_count() == 0 { &[][..] } else { slice(ids, self.ids.item_count()) };
-            (ids, slice(offsets, self.rows + 1))
-        };
-        GivenIds::new(ids, offsets)
+        GivenIds::new(bytemuck::cast_slice(items_of(&self.items)), self.offsets())
     }
 }
 
-/// SAFETY: as `std::slice::from_raw_parts`.
-unsafe fn slice<'a, T>(first: *const T, length: usize) -> &'a [T] {
-    std::slice::from_raw_parts(first, length)
+/// The items of a buffer that is contiguous.
+fn items_of<T: Element>(buffer: &PyBuffer<T>) -> &[T] {
+    // What is empty may have no address.
+    if buffer.item_count() == 0 {
+        return &[];
+    }
+    // SAFETY: the buffer is contiguous (`Held::new` has looked), of this item type and length, and stays alive and unmoved
+    // as long as it is borrowed. That nobody writes to it meanwhile is the contract of `TextColumn` in engine/columns.py;
+    // Arrow's buffers are immutable.
+    unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), buffer.item_count()) }
 }
 
 /// A column of ids, in memory of this module.
@@ -139,12 +118,12 @@ impl Ids {
 impl Ids {
     /// The ids (int32) as a buffer.
     fn ids(slf: Py<Self>) -> Memory {
-        Memory { owner: slf, is_offsets: false }
+        Memory(Owner::Ids(slf))
     }
 
     /// The offsets of the rows (int64) as a buffer.
     fn list_offsets(slf: Py<Self>) -> Memory {
-        Memory { owner: slf, is_offsets: true }
+        Memory(Owner::Offsets(slf))
     }
 
     /// (row, description) of the rows that failed.
@@ -158,11 +137,32 @@ impl Ids {
     }
 }
 
-/// One buffer of a column of ids.
+/// Memory of this module that is one buffer.
 #[pyclass(frozen, module = "tokbatch._native")]
-struct Memory {
-    owner: Py<Ids>,
-    is_offsets: bool,
+struct Memory(Owner);
+
+/// Whose memory it is.
+enum Owner {
+    Ids(Py<Ids>),
+    Offsets(Py<Ids>),
+    Bytes(Vec<u8>),
+    Verdicts(Vec<i8>),
+    Numbers(Vec<i64>),
+    /// A document in a file of tables.
+    Document(Arc<TableFile>, usize),
+}
+
+impl Owner {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Owner::Ids(owner) => bytemuck::cast_slice(&owner.get().held().ids),
+            Owner::Offsets(owner) => bytemuck::cast_slice(&owner.get().held().list_offsets),
+            Owner::Bytes(bytes) => bytes,
+            Owner::Verdicts(verdicts) => bytemuck::cast_slice(verdicts),
+            Owner::Numbers(numbers) => bytemuck::cast_slice(numbers),
+            Owner::Document(file, number) => file.document(*number).unwrap_or_default(),
+        }
+    }
 }
 
 #[pymethods]
@@ -171,44 +171,10 @@ impl Memory {
     ///
     /// SAFETY: called by the interpreter with a view to fill.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let memory = slf.get();
-        let column = memory.owner.get().held();
-        let (address, length) = if memory.is_offsets {
-            (column.list_offsets.as_ptr().cast::<u8>(), column.list_offsets.len() * 8)
-        } else {
-            (column.ids.as_ptr().cast::<u8>(), column.ids.len() * 4)
-        };
-        // SAFETY: the column does not change while `Ids` lives, which `memory` keeps alive, which the view keeps alive.
-        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address.cast_mut().cast(), length as isize, 1, flags);
-        if outcome == 0 {
-            Ok(())
-        } else {
-            Err(PyErr::fetch(slf.py()))
-        }
-    }
-}
-
-/// Memory of this module that is one buffer.
-#[pyclass(frozen, module = "tokbatch._native")]
-enum Block {
-    Bytes(Vec<u8>),
-    Verdicts(Vec<i8>),
-    Numbers(Vec<i64>),
-}
-
-#[pymethods]
-impl Block {
-    /// Give the memory, read-only.
-    ///
-    /// SAFETY: called by the interpreter with a view to fill.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let (address, length) = match slf.get() {
-            Block::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
-            Block::Verdicts(verdicts) => (verdicts.as_ptr().cast(), verdicts.len()),
-            Block::Numbers(numbers) => (numbers.as_ptr().cast(), numbers.len() * 8),
-        };
-        // SAFETY: the block is frozen, and the view keeps it alive.
-        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address.cast_mut().cast(), length as isize, 1, flags);
+        let bytes = slf.get().0.bytes();
+        let (address, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as isize);
+        // SAFETY: the view keeps `slf` alive, which is frozen, and owns the memory or what owns it; none of it changes.
+        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address, length, 1, flags);
         if outcome == 0 {
             Ok(())
         } else {
@@ -262,39 +228,13 @@ impl PyTables {
     }
 
     /// Give a document as a buffer.
-    fn document(&self, number: usize) -> Document {
-        Document { file: Arc::clone(&self.0), number }
+    fn document(&self, number: usize) -> Memory {
+        Memory(Owner::Document(Arc::clone(&self.0), number))
     }
 
     /// Build an engine from the tables.
     fn engine(&self, py: Python<'_>, components: &[u8], options: &[u8]) -> PyResult<PyEngine> {
         guarded(py, || Engine::open(components, options, &self.0)).map(|engine| PyEngine(Arc::new(engine)))
-    }
-}
-
-/// A document in a file of tables.
-#[pyclass(frozen, module = "tokbatch._native")]
-struct Document {
-    file: Arc<TableFile>,
-    number: usize,
-}
-
-#[pymethods]
-impl Document {
-    /// Give the memory, read-only.
-    ///
-    /// SAFETY: called by the interpreter with a view to fill.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let document = slf.get();
-        let bytes = document.file.document(document.number).unwrap_or_default();
-        let (address, length) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: the document is frozen and holds the file, and the view keeps it alive.
-        let outcome = ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address.cast_mut().cast(), length as isize, 1, flags);
-        if outcome == 0 {
-            Ok(())
-        } else {
-            Err(PyErr::fetch(slf.py()))
-        }
     }
 }
 
@@ -318,13 +258,13 @@ impl PyEngine {
         entries: &[u8],
         key: Key,
         documents: Vec<PyBackedBytes>,
-    ) -> PyResult<(PyEngine, Block)> {
+    ) -> PyResult<(PyEngine, Memory)> {
         let documents: Vec<&[u8]> = documents.iter().map(|document| &document[..]).collect();
         let (engine, file) = guarded(py, || {
             let (engine, tables) = Engine::build_and_write(components, options, entries)?;
             Ok((engine, tables.finish(&key, &documents)))
         })?;
-        Ok((PyEngine(Arc::new(engine)), Block::Bytes(file)))
+        Ok((PyEngine(Arc::new(engine)), Memory(Owner::Bytes(file))))
     }
 
     /// Give the ids of a column of texts.
@@ -337,7 +277,7 @@ impl PyEngine {
         add_special_tokens: bool,
         keep_going: bool,
     ) -> PyResult<Ids> {
-        let texts = HeldTexts::new(data, list_offsets, rows)?;
+        let texts = Held::<u8>::new(data, list_offsets, rows)?;
         let column = guarded(py, || self.0.encode_batch(texts.column()?, add_special_tokens, keep_going))?;
         Ok(Ids { column: Some(column), engine: Arc::clone(&self.0) })
     }
@@ -350,9 +290,9 @@ impl PyEngine {
         list_offsets: &Bound<'_, PyAny>,
         rows: usize,
         add_special_tokens: bool,
-    ) -> PyResult<Block> {
-        let texts = HeldTexts::new(data, list_offsets, rows)?;
-        guarded(py, || self.0.count_batch(texts.column()?, add_special_tokens)).map(Block::Numbers)
+    ) -> PyResult<Memory> {
+        let texts = Held::<u8>::new(data, list_offsets, rows)?;
+        guarded(py, || self.0.count_batch(texts.column()?, add_special_tokens)).map(|numbers| Memory(Owner::Numbers(numbers)))
     }
 
     /// Encode one text, or a pair: see `encoding_fields`.
@@ -380,10 +320,10 @@ impl PyEngine {
         list_offsets: &Bound<'_, PyAny>,
         rows: usize,
         skip_special_tokens: bool,
-    ) -> PyResult<(Block, Block)> {
-        let ids = HeldIds::new(ids, list_offsets, rows)?;
+    ) -> PyResult<(Memory, Memory)> {
+        let ids = Held::<i32>::new(ids, list_offsets, rows)?;
         let (data, offsets) = guarded(py, || self.0.decode_batch(ids.column()?, skip_special_tokens))?;
-        Ok((Block::Bytes(data), Block::Numbers(offsets)))
+        Ok((Memory(Owner::Bytes(data)), Memory(Owner::Numbers(offsets))))
     }
 
     /// Hold ids (data, offsets) against texts (data, offsets). Gives verdicts, characters absorbed left and right,
@@ -396,9 +336,9 @@ impl PyEngine {
         ids: (Bound<'py, PyAny>, Bound<'py, PyAny>),
         rows: usize,
         add_special_tokens: bool,
-    ) -> PyResult<([Block; 4], [Bound<'py, PyDict>; 3])> {
-        let texts = HeldTexts::new(&texts.0, &texts.1, rows)?;
-        let ids = HeldIds::new(&ids.0, &ids.1, rows)?;
+    ) -> PyResult<([Memory; 4], [Bound<'py, PyDict>; 3])> {
+        let texts = Held::<u8>::new(&texts.0, &texts.1, rows)?;
+        let ids = Held::<i32>::new(&ids.0, &ids.1, rows)?;
         let found = guarded(py, || self.0.verify_batch(texts.column()?, ids.column()?, add_special_tokens))?;
         let absorbed = [PyDict::new(py), PyDict::new(py), PyDict::new(py)];
         for ((side, id, character), count) in &found.absorbed.counts {
@@ -411,10 +351,10 @@ impl PyEngine {
             absorbed[2].set_item((side_name(*side), character), count)?;
         }
         let blocks = [
-            Block::Verdicts(found.verdicts),
-            Block::Numbers(found.lstrip_chars),
-            Block::Numbers(found.rstrip_chars),
-            Block::Numbers(found.unk_tokens),
+            Memory(Owner::Verdicts(found.verdicts)),
+            Memory(Owner::Numbers(found.lstrip_chars)),
+            Memory(Owner::Numbers(found.rstrip_chars)),
+            Memory(Owner::Numbers(found.unk_tokens)),
         ];
         Ok((blocks, absorbed))
     }
@@ -468,8 +408,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_for_test, module)?)?;
     module.add_class::<PyEngine>()?;
     module.add_class::<PyTables>()?;
-    module.add_class::<Document>()?;
     module.add_class::<Ids>()?;
-    module.add_class::<Block>()?;
     module.add_class::<Memory>()
 }

@@ -83,6 +83,11 @@ impl<'a> GivenIds<'a> {
         self.list_offsets.len() - 1
     }
 
+    /// The ids behind those of a row.
+    pub fn behind(&self, row: usize) -> &'a [u32] {
+        &self.ids[self.list_offsets[row + 1] as usize..]
+    }
+
     /// The ids of a row.
     pub fn row(&self, row: usize) -> &'a [u32] {
         &self.ids[self.list_offsets[row] as usize..self.list_offsets[row + 1] as usize]
@@ -154,7 +159,12 @@ struct Room {
     ids: Vec<u32>,
     is_stripping: Vec<bool>,
     bytes_encoded_again: usize,
+    /// For the decoder to work in.
+    slots: Vec<u8>,
 }
+
+/// Bytes of texts that are looked at for UTF-8 at once: what is compared next is still near then.
+const CHUNK: usize = 64 << 10;
 
 impl Verifier<'_> {
     /// Verify a column, row by row. A text that cannot be encoded is lossy.
@@ -168,9 +178,16 @@ impl Verifier<'_> {
                 room.is_stripping[id as usize] = true;
             }
         }
-        for row in 0..texts.rows() {
-            let text = texts.text(row)?;
+        let rows = texts.rows();
+        for numbers in [&mut result.lstrip_chars, &mut result.rstrip_chars, &mut result.unk_tokens] {
+            numbers.reserve(rows);
+        }
+        result.verdicts.reserve(rows);
+        let mut checked = CheckedTexts::new(texts);
+        for row in 0..rows {
+            let text = checked.text(row)?;
             let row_ids = ids.row(row);
+            self.decoder.expect(ids.behind(row));
             let mut own_body = std::mem::take(&mut room.body);
             let body = self.body(text, row_ids, &mut own_body);
             let looked_at = body.unwrap_or(row_ids);
@@ -178,7 +195,7 @@ impl Verifier<'_> {
             let verdict = match body {
                 None => Verdict::Lossy,
                 // Nothing but the decoder fails in there, and then the ids do not give the text back.
-                Some(body) => self.verdict(texts, row, (row_ids, body), &mut room).unwrap_or(Verdict::Lossy),
+                Some(body) => self.verdict((texts, row, text), (row_ids, body), &mut room).unwrap_or(Verdict::Lossy),
             };
             let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
             result.unk_tokens.push(unk_tokens);
@@ -224,11 +241,16 @@ impl Verifier<'_> {
         Some(own)
     }
 
-    /// The verdict of a document; `ids` with and without the template's tokens.
-    fn verdict(&self, texts: TextColumn, row: usize, ids: (&[u32], &[u32]), room: &mut Room) -> Result<Verdict> {
-        let (text, body) = (texts.text(row)?, ids.1);
+    /// The verdict of a document (column, row, text); `ids` with and without the template's tokens.
+    fn verdict(
+        &self,
+        (texts, row, text): (TextColumn, usize, &str),
+        ids: (&[u32], &[u32]),
+        room: &mut Room,
+    ) -> Result<Verdict> {
+        let body = ids.1;
         let (data, start) = texts.data_from(row);
-        if self.decoder.agrees(body, &self.tokens, data, start, start + text.len()) {
+        if self.decoder.agrees(body, &self.tokens, (data, start, start + text.len()), &mut room.slots) {
             return Ok(Verdict::Exact);
         }
         // With each added token rendered as its slice of text, the decoded text is what it is without: not `Stripped`.
@@ -352,6 +374,36 @@ impl Verifier<'_> {
         if outcome.is_err() {
             absorbed.clear();
         }
+    }
+}
+
+/// The texts of a column, asked for in order, looked at for UTF-8 many at a time.
+struct CheckedTexts<'a> {
+    texts: TextColumn<'a>,
+    /// The rows before this one are in `chunk`, or are looked at one by one.
+    end_row: usize,
+    /// Where the chunk begins, and its text, if all of it is UTF-8.
+    chunk: (usize, Option<&'a str>),
+}
+
+impl<'a> CheckedTexts<'a> {
+    fn new(texts: TextColumn<'a>) -> CheckedTexts<'a> {
+        CheckedTexts { texts, end_row: 0, chunk: (0, None) }
+    }
+
+    fn text(&mut self, row: usize) -> Result<&'a str> {
+        let (texts, start) = (self.texts, self.texts.offset(row));
+        if row >= self.end_row {
+            self.end_row = row + 1;
+            while self.end_row < texts.rows() && texts.offset(self.end_row + 1) - start <= CHUNK {
+                self.end_row += 1;
+            }
+            self.chunk = (start, simdutf8::basic::from_utf8(texts.bytes(start, texts.offset(self.end_row))).ok());
+        }
+        let (first, chunk) = self.chunk;
+        let text = chunk.and_then(|chunk| chunk.get(start - first..texts.offset(row + 1) - first));
+        // What is no text is found, and told, by a look at the row.
+        text.map_or_else(|| texts.text(row), Ok)
     }
 }
 

@@ -270,7 +270,7 @@ class Tokenizer:
         `add_special_tokens` says how the ids were made. Raises `InputError` where the columns do not fit.
         """
         add_special_tokens = _flag(add_special_tokens)
-        column, given = text_column(as_array(texts)), id_column(as_id_array(ids))
+        column, given = text_column(as_array(texts), check_utf8=False), id_column(as_id_array(ids))  # the engine looks
         if column.texts.rows != given.ids.rows:
             raise InputError(f"{column.texts.rows} texts, but {given.ids.rows} lists of ids")
         return verification_array(self.engine.verify_batch(column.texts, given.ids, add_special_tokens), column.nulls)

@@ -56,7 +56,7 @@ fn the_table_gives_what_the_steps_give() {
         (sequence(vec![strip(0, 1)]), false, false),
     ];
     for (spec, has_table, is_told) in specs {
-        let tokens = strings();
+        let (tokens, mut room) = (strings(), vec![]);
         let column = ColumnDecoder::build(Decoder::build(spec.as_ref()), &tokens);
         assert_eq!(column.table.is_some(), has_table, "{spec:?}");
         for ids in lists() {
@@ -70,14 +70,14 @@ fn the_table_gives_what_the_steps_give() {
             for padding in [0, 20] {
                 let data = [b"xy".as_slice(), expected.as_bytes(), &vec![b'.'; padding]].concat();
                 let end = 2 + expected.len();
-                let agrees = column.agrees(&ids, &tokens, &data, 2, end);
+                let agrees = column.agrees(&ids, &tokens, (&data, 2, end), &mut room);
                 // Bytes of a broken run are no text, and agree with none.
                 let is_told = is_told && !expected.contains('\u{FFFD}');
                 assert!(agrees || !is_told, "{spec:?} {ids:?}");
                 let mut other = data.clone();
                 other[end - 1] ^= 1;
-                assert!(!column.agrees(&ids, &tokens, &other, 2, end) || end == 2);
-                assert!(!column.agrees(&ids, &tokens, &data, 2, end + padding.min(1)) || padding == 0);
+                assert!(!column.agrees(&ids, &tokens, (&other, 2, end), &mut room) || end == 2);
+                assert!(!column.agrees(&ids, &tokens, (&data, 2, end + padding.min(1)), &mut room) || padding == 0);
             }
         }
     }

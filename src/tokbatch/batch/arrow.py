@@ -99,9 +99,7 @@ def text_column(
     nulls = pc.is_null(strings) if strings.null_count else None
     failures: list[tuple[int, TokbatchError]] = []
     try:
-        strings.validate(full=check_utf8)
-        if not check_utf8:
-            _sound(strings, where)
+        (strings if check_utf8 else _as_bytes(strings)).validate(full=True)
     except pa.ArrowInvalid as error:
         failures = _rows_not_utf8(_sound(strings, where)) if check_utf8 else []
         if not failures:
@@ -183,6 +181,9 @@ def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
         raise InputError(f"a column of lists of ids expected, found {kind}", where=where)
     _validate(values, where)
     ids = values.flatten()  # without what lies under null rows and outside of a slice
+    offsets = _offsets_from_zero(values)
+    if offsets is not None:
+        return IdRows(IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets, 8), len(values)), None)
     lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
     column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
     return IdRows(column, pc.is_null(values) if values.null_count else None)
@@ -246,11 +247,13 @@ def _sound(strings: pa.LargeStringArray, where: str) -> pa.LargeStringArray:
 
     Arrow itself looks at that only in full validation, and aborts the process when it copies texts of such an array.
     """
-    offsets, data = offsets_of(strings), strings.buffers()[2]
-    steps = pc.subtract(offsets.slice(1), offsets.slice(0, len(strings)))
-    if offsets[0].as_py() < 0 or last(offsets) > (data.size if data else 0) or (pc.min(steps).as_py() or 0) < 0:
-        raise InputError("a broken Arrow array: the offsets of its texts go backwards or out of it", where=where)
+    _validate(_as_bytes(strings), where)
     return strings
+
+
+def _as_bytes(strings: pa.LargeStringArray) -> pa.LargeBinaryArray:
+    """See texts as bytes: so Arrow validates all but the UTF-8."""
+    return strings.view(pa.large_binary())
 
 
 def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchError]]:
@@ -272,18 +275,28 @@ def _is_list(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in kinds)
 
 
+def _offsets_from_zero(lists: pa.Array) -> pa.Int64Array | None:
+    """Give the list offsets of an array as they are, where they are those of its `flatten()`; else None."""
+    is_plain = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
+    if not is_plain or not len(lists) or lists.null_count or lists.offsets[0].as_py() != 0:
+        return None
+    return lists.offsets.cast(pa.int64())
+
+
 def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:
     if ids.null_count:
         raise DecodeError("a null among the ids", where=where)
-    if len(ids):
-        bounds = pc.min_max(ids).as_py()
-        if bounds["min"] < 0:
-            raise DecodeError(f"{bounds['min']} is no id: ids are not negative", where=where)
-        if bounds["max"] >= 2**32:
-            raise DecodeError(f"{bounds['max']} is no id: ids have 32 bits", where=where)
-        if bounds["max"] > MAXIMUM_OFFSET:
-            # No encoding of a column holds such an id, and a negative one is no token's.
-            ids = pc.if_else(pc.greater(ids, MAXIMUM_OFFSET), pa.scalar(-1, pa.int64()), ids.cast(pa.int64()))
+    least = pc.min(ids).as_py() or 0
+    if least < 0:
+        raise DecodeError(f"{least} is no id: ids are not negative", where=where)
+    if ids.type == pa.int32():
+        return ids
+    largest = pc.max(ids).as_py() or 0
+    if largest >= 2**32:
+        raise DecodeError(f"{largest} is no id: ids have 32 bits", where=where)
+    if largest > MAXIMUM_OFFSET:
+        # No encoding of a column holds such an id, and a negative one is no token's.
+        ids = pc.if_else(pc.greater(ids, MAXIMUM_OFFSET), pa.scalar(-1, pa.int64()), ids.cast(pa.int64()))
     return ids.cast(pa.int32())
 
 

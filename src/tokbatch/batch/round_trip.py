@@ -6,6 +6,7 @@ What the verdicts mean and how they are found is the engine's business (`engine/
 from __future__ import annotations
 
 import array
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,9 +31,8 @@ def verification_array(verification: Verification, nulls: Nulls = None) -> pa.St
 
     With `nulls`, the verification has an entry for each row of it, in order, those without a text included.
     """
-    verdicts = pa.DictionaryArray.from_arrays(_numbers(verification.verdicts, pa.int8()), pa.array(VERDICTS))
     children = [
-        verdicts.dictionary_decode(),
+        _verdict_names().take(_numbers(verification.verdicts, pa.int8())),
         _numbers(verification.lstrip_chars),
         _numbers(verification.rstrip_chars),
         _numbers(verification.unk_tokens),
@@ -40,6 +40,11 @@ def verification_array(verification: Verification, nulls: Nulls = None) -> pa.St
     if nulls is not None:  # also in the fields, for who takes one without the struct's own nulls
         children = [pc.if_else(nulls, pa.scalar(None, child.type), child) for child in children]
     return pa.StructArray.from_arrays(children, fields=list(VERIFICATION_TYPE), mask=nulls)
+
+
+@cache
+def _verdict_names() -> pa.StringArray:
+    return pa.array(VERDICTS)  # not at import: the first `pa.array` imports pandas, where that is
 
 
 def count_verification(verification: Verification, rows: pa.Int64Array) -> Stats:
