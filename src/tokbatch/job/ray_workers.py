@@ -23,6 +23,7 @@ import pyarrow as pa
 from tokbatch._version import __version__
 from tokbatch.engine import table_cache
 from tokbatch.errors import ConfigError, EngineUnavailableError, TokbatchError
+from tokbatch.job.reading import RowReader
 from tokbatch.job.storage import Storage
 from tokbatch.job.worker import Task, WorkerSetup, attempt
 
@@ -42,6 +43,7 @@ class Actor:
         self._versions = versions
         self._setup: WorkerSetup | None = None
         self._rows: tuple[str, int] = ("", 0)
+        self._reader = RowReader()
 
     def start(self) -> int:
         """Give the process id, as soon as there is a process."""
@@ -60,7 +62,8 @@ class Actor:
                 self._setup = pickle.loads(self._pickled_setup)
         except TokbatchError as error:
             return ("failed", error.to_dict())
-        return attempt(self._setup, Storage(self._setup.folder, self._setup.file_system), task, self._tell(task))
+        storage = Storage(self._setup.folder, self._setup.file_system)
+        return attempt(self._setup, storage, task, self._tell(task), self._reader)
 
     def progress(self) -> tuple[str, int]:
         """Give the partial name of the current task and the rows that are done."""

@@ -175,7 +175,11 @@ class _Run:
     def _pending(self) -> deque[Shard]:
         """Give what is left, the largest first, so that no worker works alone at the end."""
         left = [s for s in self.job.shards if s.index not in self.records and not self._is_skipped(s)]
-        return deque(sorted(left, key=lambda shard: (-shard.text_bytes, shard.index)))
+        sizes: list[int] = []
+        for shard in self.job.shards:
+            # The pieces of a row group stay in their order, so that whoever does one can go on with a later one.
+            sizes.append(sizes[-1] if shard.skip else shard.text_bytes)
+        return deque(sorted(left, key=lambda shard: (-sizes[shard.index], shard.index)))
 
     # -- the work -----------------------------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ class Unit:
     """The smallest run of rows that can be read on its own: a row group, a piece of a text file.
 
     `text_bytes` is an estimate. `place` says where it is, in the terms of its source; `checksum` is that of its bytes,
-    where the file itself has none. `by_rows`: a large one may be done in pieces, by reading past the rows before,
-    which costs little beside encoding.
+    where the file itself has none. `by_rows`: a large one may be done in pieces, by reading past the rows before
+    (see `reading.py`), which costs little beside encoding.
     """
 
     rows: int
@@ -183,24 +183,42 @@ def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]
     yield from bounded(batch.slice(half), batch_bytes)
 
 
+class RowCursor:
+    """The batches of some units, read from front to back; they have the rows `row` to `end`. One can stop anywhere."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], row: int, end: int):
+        self.row, self.end = row, end
+        self._batches = batches
+        self._rest: pa.RecordBatch | None = None
+
+    def rows(self, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Give the rows `first` to `stop`, which begin at `row` or later.
+
+        What comes after `stop` is not read, but for the rest of a batch; but where that is the end of the units, their
+        source is asked for more until it has none, so that it can say what it only knows then: that the file has more
+        rows than the plan, or has changed. Raises `InputError`.
+        """
+        while self.row < stop and first < stop:
+            batch, self._rest = self._rest, None
+            if batch is None and (batch := next(self._batches, None)) is None:
+                return
+            begin, last = max(first - self.row, 0), min(stop - self.row, batch.num_rows)
+            self._rest = batch.slice(last) if last < batch.num_rows else None
+            self.row += last
+            if begin < last:
+                yield batch.slice(begin, last - begin)
+        if stop == self.end and first < stop:
+            rest = [self._rest] if self._rest is not None else []
+            more = sum(batch.num_rows for batch in (*rest, *self._batches))
+            if more:
+                raise InputError(f"{more} rows more than the plan says", where=f"row {stop}")
+
+
 def rows_between(
     batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int, end: int
 ) -> Iterator[pa.RecordBatch]:
-    """Give the rows `first` to `stop` of the batches of some units, which have the rows `row` to `end`.
-
-    What comes after `stop` is not read; but where that is the end of the units, their source is asked for more until it
-    has none, so that it can say what it only knows then: that the file has more rows than the plan, or has changed.
-    Raises `InputError`.
-    """
-    while row < stop and first < stop and (batch := next(batches, None)) is not None:
-        begin, last = max(first - row, 0), min(stop - row, batch.num_rows)
-        if begin < last:
-            yield batch.slice(begin, last - begin)
-        row += batch.num_rows
-    if stop == end and first < stop:
-        more = row - stop + sum(batch.num_rows for batch in batches) if row >= stop else 0
-        if more:
-            raise InputError(f"{more} rows more than the plan says", where=f"row {stop}")
+    """Give the rows `first` to `stop` of the batches of some units, which have the rows `row` to `end`."""
+    return RowCursor(batches, row, end).rows(first, stop)
 
 
 def rows_of(units: Sequence[Unit]) -> int:

@@ -32,13 +32,14 @@ from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError,
 from tokbatch.job.config import PackingConfig
 from tokbatch.job.files import Stamp, stamp_of
 from tokbatch.job.inputs import Input
-from tokbatch.job.memory import end_beyond, peak_memory
+from tokbatch.job.memory import end_beyond, give_back_large_blocks, peak_memory
 from tokbatch.job.packing import Packer, PackingCounts
 from tokbatch.job.parts import PartsWriter, WrittenPart
 from tokbatch.job.plan import Shard
+from tokbatch.job.reading import RowReader
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink
-from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again, rows_between, rows_of, written_to
+from tokbatch.job.sources import ReadOptions, Unit, changed, open_source_again, written_to
 from tokbatch.job.storage import FileSystem, Storage, output_error
 
 FAILURES_KEPT = 1000
@@ -107,6 +108,7 @@ def work(connection: Any, pickled_setup: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides.
     _end_with_parent()
     pa.set_cpu_count(1)
+    give_back_large_blocks()
     try:
         from multiprocess.reduction import ForkingPickler
 
@@ -115,20 +117,23 @@ def work(connection: Any, pickled_setup: bytes) -> None:
         if setup.memory_limit:
             end_beyond(setup.memory_limit)
         connection.send(("ready",))
+        reader = RowReader()
         while (task := connection.recv()) is not None:
-            connection.send(attempt(setup, storage, task, lambda rows: connection.send(("progress", rows))))
+            connection.send(attempt(setup, storage, task, lambda rows: connection.send(("progress", rows)), reader))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os._exit(1)  # The parent is gone.
 
 
-def attempt(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> tuple[Any, ...]:
-    """Do a task and give the answer, ("done", ...) or ("failed", ...).
+def attempt(
+    setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None], reader: RowReader
+) -> tuple[Any, ...]:
+    """Do a task and give the answer, ("done", ...) or ("failed", ...). `reader` is the same one for all tasks.
 
     An error of any kind becomes an answer, so that it is never the process that ends; but where `progress` says that
     nobody listens any more, that is raised.
     """
     try:
-        return ("done", make_parts(setup, storage, task, progress))
+        return ("done", make_parts(setup, storage, task, progress, reader))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise
     except TokbatchError as error:
@@ -144,11 +149,13 @@ def attempt(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable
         return ("failed", WorkerError(f"a fault of tokbatch: {text}", where=task.input.name).to_dict())
 
 
-def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None]) -> ShardResult:
+def make_parts(
+    setup: WorkerSetup, storage: Storage, task: Task, progress: Callable[[int], None], reader: RowReader
+) -> ShardResult:
     """Read, transform and write one shard, or the rows of a probe. The partial files are on the disk afterwards."""
     start, began = time.monotonic(), time.time()
     shard, name = task.shard, task.input.name
-    first, stop = task.rows or (shard.first_row, shard.first_row + shard.rows)
+    first, stop = task.rows or shard.file_rows
     source = open_source_again(task.input, setup.read_options)
     if not source.is_still(task.input_size, task.input_digest):
         raise changed(name)
@@ -160,9 +167,7 @@ def make_parts(setup: WorkerSetup, storage: Storage, task: Task, progress: Calla
     with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
         given_up = dict(task.given_up)
         on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
-        begin = shard.first_row - shard.skip
-        batches = source.batches(task.units, columns, setup.batch_bytes, begin, on_bad_row)
-        for batch in rows_between(batches, begin, first, stop, begin + rows_of(task.units)):
+        for batch in reader.rows(source, task, columns, setup.batch_bytes, on_bad_row):
             output, counted = setup.transform.transform(batch, row, given_up=given_up, on_failure=failures.add)
             if setup.fail_on_lossy and counted.lossy_documents:
                 raise _lossy(name, counted)
