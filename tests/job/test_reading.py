@@ -4,7 +4,7 @@ import itertools
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora import write_corpus
@@ -41,6 +41,7 @@ def numbers(reader, source, task):
     return [n for batch in reader.rows(source, task, ["n"], 1 << 20) for n in batch["n"].to_pylist()]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_rows_are_those_of_the_task_whatever_was_read_before(data):
     units = tuple(
