@@ -15,7 +15,7 @@ use crate::post_processors::{Ending, PostProcessor};
 use crate::models::written::written;
 use crate::roads::Roads;
 use crate::pipeline::{Finish, Shown};
-use crate::receipts::Receipts;
+use crate::receipts::{self, Receipts};
 use crate::round_trip::{DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, TokenizerSpec, Truncation};
 use crate::stations::Stations;
@@ -225,7 +225,6 @@ impl Engine {
             padding: self.padding.as_ref(),
             is_truncated: self.truncation.is_some(),
             add_special_tokens,
-            receipts: self.witness().filter(|_| affixes.is_some()).map(|_| &self.receipts),
             roads: self,
         };
         let verification = verifier.verify(texts, ids)?;
@@ -354,5 +353,25 @@ impl DocumentRoads for Engine {
 
     fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding> {
         self.encode(text, None, add_special_tokens)
+    }
+
+    fn marks(&self, text: &str, ids: &[u32], add_special_tokens: bool) -> Option<u32> {
+        self.witness()?;
+        self.receipts.marks(text.as_bytes(), ids, add_special_tokens)
+    }
+
+    fn find_marks(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool) -> Option<usize> {
+        const BYTES: usize = 1 << 20;
+        const ROWS: usize = receipts::KEPT / 8;
+        self.call_witness();
+        self.witness()?;
+        let last = texts.rows().min(first_row + ROWS);
+        let mut end = first_row + 1;
+        while end < last && texts.offset(end + 1) - texts.offset(first_row) <= BYTES {
+            end += 1;
+        }
+        let column = self.encode_batch(texts.some_rows(first_row, end), add_special_tokens, true).ok()?;
+        self.recycle(column);
+        Some(end)
     }
 }

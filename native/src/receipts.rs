@@ -13,7 +13,7 @@ use crate::locks::taken;
 use crate::witness::MARKS;
 
 /// Receipts that are kept: a later one takes the place of an earlier one. 16 bytes each.
-const KEPT: usize = 1 << 16;
+pub const KEPT: usize = 1 << 16;
 
 /// The receipts of an engine.
 pub struct Receipts {

@@ -9,7 +9,6 @@ use crate::added_tokens::AddedMatch;
 use crate::columns::TextColumn;
 use crate::encoding::Encoding;
 use crate::error::{Class, Error, Result};
-use crate::receipts::Receipts;
 use crate::spec::{Direction, Padding};
 use crate::strings::Strings;
 use crate::token_strings::{AddedStrings, AllStrings};
@@ -115,6 +114,13 @@ pub trait DocumentRoads {
 
     /// Encode with all that is known.
     fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding>;
+
+    /// The marks of a text (`witness.rs`), if these ids, with the template's, are known to be its.
+    fn marks(&self, text: &str, ids: &[u32], add_special_tokens: bool) -> Option<u32>;
+
+    /// Encode rows from this one on, so that the marks of those that have the ids which come out are known. Gives the row
+    /// up to which that was done; None: this engine knows no marks.
+    fn find_marks(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool) -> Option<usize>;
 }
 
 /// A part of a document on its way to the model.
@@ -143,8 +149,6 @@ pub struct Verifier<'a> {
     pub is_truncated: bool,
     /// How the ids were made.
     pub add_special_tokens: bool,
-    /// What is known of the documents that were encoded before, where it can be relied on.
-    pub receipts: Option<&'a Receipts>,
     /// For the documents that are not exact.
     pub roads: &'a dyn DocumentRoads,
 }
@@ -165,6 +169,8 @@ struct Room {
 
 /// Bytes of texts that are looked at for UTF-8 at once: what is compared next is still near then.
 const CHUNK: usize = 64 << 10;
+/// When so many bytes of a column are in documents that were encoded again one by one, the others are encoded at once.
+const MARKS_PAY: usize = 64 << 10;
 
 impl Verifier<'_> {
     /// Verify a column, row by row. A text that cannot be encoded is lossy.
@@ -184,7 +190,9 @@ impl Verifier<'_> {
         }
         result.verdicts.reserve(rows);
         let mut checked = CheckedTexts::new(texts);
+        let mut marks = Marks { has_marks: self.affixes.is_some(), rows: 0, most_again: usize::MAX };
         for row in 0..rows {
+            marks.find(self, (texts, row), room.bytes_encoded_again);
             let text = checked.text(row)?;
             let row_ids = ids.row(row);
             self.decoder.expect(ids.behind(row));
@@ -300,7 +308,7 @@ impl Verifier<'_> {
 
     /// The same, where it is known from the document's encoding.
     fn verdict_on_record(&self, text: &str, ids: &[u32]) -> Option<Verdict> {
-        let marks = self.receipts?.marks(text.as_bytes(), ids, self.add_special_tokens)?;
+        let marks = self.affixes.and_then(|_| self.roads.marks(text, ids, self.add_special_tokens))?;
         is_faithful(marks).map(|is_faithful| if is_faithful { Verdict::Normalized } else { Verdict::Lossy })
     }
 
@@ -374,6 +382,26 @@ impl Verifier<'_> {
         if outcome.is_err() {
             absorbed.clear();
         }
+    }
+}
+
+/// Up to which row of a column marks are known.
+struct Marks {
+    has_marks: bool,
+    rows: usize,
+    /// Where more bytes than these are encoded again although marks were found, the ids are not those that come out.
+    most_again: usize,
+}
+
+impl Marks {
+    fn find(&mut self, verifier: &Verifier, (texts, row): (TextColumn, usize), bytes_encoded_again: usize) {
+        if !self.has_marks || row < self.rows || bytes_encoded_again <= MARKS_PAY {
+            return;
+        }
+        let is_help = bytes_encoded_again <= self.most_again;
+        let found = is_help.then(|| verifier.roads.find_marks(texts, row, verifier.add_special_tokens)).flatten();
+        (self.has_marks, self.rows) = (found.is_some(), found.unwrap_or(row));
+        self.most_again = bytes_encoded_again + MARKS_PAY;
     }
 }
 

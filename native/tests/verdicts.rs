@@ -83,3 +83,37 @@ fn of_words_with_an_ending_that_their_pretokens_lack() {
     let engine = engine(model, entries, json!({"type": "BPEDecoder", "suffix": "</w>"}));
     check(&engine, &[("A a  bc", Verdict::Lossy), ("BC a c", Verdict::Lossy)]);
 }
+
+#[test]
+fn of_a_column_that_was_encoded_before_anybody_watched() {
+    let entries = json!([{"[UNK]": 0, "ab": 1, "##c": 2, ".": 3, "b": 4}]);
+    let model = json!({"WordPiece": {
+        "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+    }});
+    let decoder = json!({"type": "WordPiece", "prefix": "##", "cleanup": true});
+    let words = ["ABC", "ab", "B.", "abc.", "b"];
+    let text_of = |row: usize| -> String { (0..10 + row % 30).map(|word| [words[(row + word * word) % 5], "  "].concat()).collect() };
+    let texts: Vec<String> = (0..16_000).map(text_of).collect();
+    let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
+    let bytes: usize = texts.iter().map(|text| text.len()).sum();
+    assert!(bytes > 3 << 19, "some blocks of a megabyte, and of some thousand rows");
+    let one_of_nine = |ids: &mut Vec<u32>| ids.iter_mut().step_by(9 * 25).for_each(|id| *id ^= 1);
+
+    let found = verified(&engine(model.clone(), entries.clone(), decoder.clone()), &texts, one_of_nine);
+
+    assert!((64 << 10..bytes / 2).contains(&found.bytes_encoded_again), "{} of {bytes}", found.bytes_encoded_again);
+    let counts = [Verdict::Normalized, Verdict::Lossy].map(|verdict| found.verdicts.iter().filter(|&&v| v == verdict as i8).count());
+    assert!(counts.iter().all(|&count| count > 500) && counts.iter().sum::<usize>() == texts.len(), "{counts:?}");
+    // The same as of each row alone, of which no engine has known anything before.
+    let (data, offsets) = column(&texts);
+    let all = TextColumn::new(data.as_bytes(), &offsets).expect("in order");
+    let engine = engine(model, entries, decoder);
+    let mut ids = engine.encode_batch(all, true, true).expect("all can be encoded");
+    one_of_nine(&mut ids.ids);
+    for row in (0..texts.len()).step_by(97) {
+        let bounds = [0, ids.list_offsets[row + 1] - ids.list_offsets[row]];
+        let row_ids = &ids.ids[ids.list_offsets[row] as usize..ids.list_offsets[row + 1] as usize];
+        let given = GivenIds::new(row_ids, &bounds).expect("in order");
+        assert_eq!(engine.verify_batch(all.row(row), given, true).expect("has an answer").verdicts, [found.verdicts[row]]);
+    }
+}
