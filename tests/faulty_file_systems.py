@@ -82,6 +82,41 @@ class FailsOnce(FileSystem):
 
 
 @dataclass
+class InputChanges(FileSystem):
+    """Somebody writes to an input, or removes it (`content` None), while a worker makes its `nth` part.
+
+    `keeps_time`: the file has the same time of modification afterwards.
+    """
+
+    path: str
+    content: bytes | None
+    nth: int
+    marks: str
+    keeps_time: bool = False
+    parts: int = 0
+
+    def open(self, path: pathlib.Path) -> IO[bytes]:
+        if path.parent.name == "partial" and path.suffix == ".parquet":
+            self.parts += 1
+            if self.parts == self.nth and claim(self.marks, 1):
+                self.change()
+        return super().open(path)
+
+    def change(self) -> None:
+        before = os.stat(self.path)
+        if self.content is None:
+            os.unlink(self.path)
+            return
+        with open(self.path, "r+b") as file:
+            file.write(self.content)
+            file.truncate()
+        if self.keeps_time:
+            os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        else:
+            os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+
+
+@dataclass
 class Poison(FileSystem):
     """Not the disk but some documents are at fault: a worker that encodes a text with `text` in it ends by `how`."""
 

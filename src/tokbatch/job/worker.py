@@ -12,6 +12,7 @@ A worker gives nothing a final name (see `storage.py`), and it ends when its par
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -19,7 +20,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,10 @@ def make_parts(
     stats, row, failures = Stats(), first, _Failures(task.given_up)
     partial, limit = task.partial, setup.max_part_bytes
     packer = None if setup.packing is None else Packer(setup.packing, setup.schema, setup.pad_id)
-    with PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer:
+    with (
+        _blamed_on_the_file(task),
+        PartsWriter(storage, setup.sink, setup.schema, setup.part_metadata, partial, first, limit) as writer,
+    ):
         given_up = dict(task.given_up)
         on_bad_row = given_up.__setitem__ if setup.transform.options.on_bad_row == "null" else None
         for batch in reader.rows(source, task, columns, setup.batch_bytes, on_bad_row):
@@ -197,6 +201,16 @@ def _check_stamp(task: Task) -> None:
     """Raise `InputError` where somebody has written to the input; before and after its rows are read."""
     if task.input_stamp is not None and stamp_of(task.input.path) not in (None, task.input_stamp):
         raise written_to(task.input.name)
+
+
+@contextlib.contextmanager
+def _blamed_on_the_file(task: Task) -> Iterator[None]:
+    """What cannot be read of a file that somebody has written to since is no fault of what the plan saw."""
+    try:
+        yield
+    except InputError:
+        _check_stamp(task)
+        raise
 
 
 class _Failures:
