@@ -49,7 +49,10 @@ class Deadly(FileSystem):
 
 @dataclass
 class FailsOnce(FileSystem):
-    """A disk whose `call` ("open", "write", "sync", "rename") fails at the `nth` time, once for the whole job."""
+    """A disk whose `call` ("open", "write", "sync", "rename") fails at the `nth` time, once for the whole job.
+
+    A write that fails has written a part of its bytes.
+    """
 
     call: str
     nth: int
@@ -69,7 +72,12 @@ class FailsOnce(FileSystem):
         return super().open(path)
 
     def write(self, file: IO[bytes], data: Any) -> None:
-        self._count("write")
+        try:
+            self._count("write")
+        except OSError:
+            view = memoryview(data).cast("B")
+            super().write(file, view[: view.nbytes // 2])
+            raise
         super().write(file, data)
 
     def sync(self, file: IO[bytes]) -> None:

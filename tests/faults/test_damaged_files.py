@@ -24,6 +24,8 @@ CHECKED = ("checksums.parquet", "plain-checksums.parquet", "lines.jsonl.gz")  # 
 def read_texts(path, name):
     """Read a file as a job does: its texts, None for a row without one."""
     source = open_source(Input(kind_of(name), name, str(path)), OPTIONS)
+    if "text" not in source.schema.names:  # its name is damaged; the transform says the same
+        raise InputError("no column of texts", where=name)
     units, bad = source.units(), {}
     count = rows_of(units)
     batches = source.batches(units, ["id", "text"], 300, 0, bad.__setitem__)

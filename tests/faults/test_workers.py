@@ -1,13 +1,17 @@
+import os
 import pathlib
+import signal
 
+import multiprocess
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpora import files_below, write_config
+from corpora import files_below, write_config, write_corpus
 from faulty_file_systems import DiesAfterBatches, Poison
 from tokbatch.errors import EncodeError, WorkerError
 from tokbatch.job import load_config, read_manifest, read_stats, run_job, verify_output
+from tokbatch.job.progress import Silence
 
 POISON = "poison 7"
 
@@ -31,6 +35,41 @@ def test_a_worker_that_dies_after_some_batches_costs_one_retry_and_nothing_else(
     (retry,) = read_manifest(tmp_path / "out")["run"]["retries"]
     assert retry["input"] == "a.parquet"
     assert retry["reason"].startswith("killed by SIGKILL")
+
+
+class KillsOneWorker(Silence):
+    """Kill a worker of a job that is under way, by SIGKILL from outside.
+
+    Another one, where the job does not say that it has lost a shard: the first may have just finished its own.
+    """
+
+    def __init__(self):
+        self.notes = []
+        self.updates = 0
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def update(self, done_bytes):
+        self.updates += done_bytes > 0
+        if self.updates % 5 == 1 and not any("a worker died" in note for note in self.notes):
+            victim = multiprocess.active_children()[0]
+            os.kill(victim.pid, signal.SIGKILL)
+            victim.join()
+
+
+@pytest.mark.parametrize("workers", [2, pytest.param(1, marks=LONG), pytest.param(3, marks=LONG)])
+def test_a_worker_that_is_killed_while_the_job_runs_costs_one_retry_and_nothing_else(tmp_path, workers):
+    write_corpus(tmp_path, "a.parquet", 6000, 500)
+    config = write_config(tmp_path, run__shard_bytes=5_000, run__batch_bytes=2_000, run__workers=workers)
+    run_job(load_config(config, ["output.path=undisturbed"]))
+    killer = KillsOneWorker()
+    run_job(load_config(config), progress=killer)
+    (retry,) = read_manifest(tmp_path / "out")["run"]["retries"]
+    assert retry["reason"] == "killed by SIGKILL, as the system does when memory runs out"
+    assert [note for note in killer.notes if note.startswith(f"a worker died ({retry['reason']})")]
+    assert files_below(tmp_path / "out") == files_below(tmp_path / "undisturbed")
+    assert verify_output(tmp_path / "out", 1.0).problems == []
 
 
 @pytest.mark.parametrize(

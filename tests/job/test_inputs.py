@@ -101,6 +101,7 @@ def test_what_is_called_like_a_file_and_is_none(tmp_path):
     (tmp_path / "link.parquet").symlink_to("nowhere")
     (tmp_path / "folder").mkdir()
     said = []
+    assert names(list_files(["folder.parquet"], str(tmp_path))) == ["folder.parquet"]
     for source in list_files(["*"], str(tmp_path)).inputs:
         with pytest.raises(InputError) as caught:
             open_source(source)

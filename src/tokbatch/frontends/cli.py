@@ -79,6 +79,9 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
         except TokbatchError as error:
             _say(f"error: {error}")
             raise typer.Exit(1) from None
+        except MemoryError:
+            _say("error: out of memory")
+            raise typer.Exit(1) from None
         except KeyboardInterrupt:
             _say("interrupted; what is finished stays" + (", --resume goes on" if command.__name__ == "run" else ""))
             raise typer.Exit(130) from None

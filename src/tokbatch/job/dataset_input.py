@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
+from tokbatch.job.arrow_checks import check_offsets
 from tokbatch.job.files import READ_ERRORS, unreadable
 from tokbatch.job.inputs import KINDS, Input, all_suffixes
 from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
@@ -28,6 +29,10 @@ class DatasetSource:
         self.options = options
         self.dataset = _load(source)
         table = self.dataset.data
+        try:
+            table.validate()  # Nothing else looks whether lengths fit, and they are followed below.
+        except READ_ERRORS as error:
+            raise unreadable(error, source.name) from None
         self.schema: pa.Schema = table.schema
         files = [(os.path.basename(f["filename"]), _size(f["filename"])) for f in self.dataset.cache_files]
         self.size = sum(size for _, size in files)
@@ -68,10 +73,13 @@ class DatasetSource:
         for start in range(first_row, stop, step):
             try:
                 table: pa.Table = dataset[start : min(start + step, stop)]
+                # A table of several chunks gives several batches, all of them without a copy.
+                batches = table.to_batches()
+                for batch in batches:
+                    check_offsets(batch)
             except READ_ERRORS as error:
                 raise unreadable(error, f"{self.input.name}: row {start}") from None
-            # A table of several chunks gives several batches, all of them without a copy.
-            for batch in table.to_batches():
+            for batch in batches:
                 yield from bounded(batch, batch_bytes)
 
     def _rows_a_unit(self) -> int:

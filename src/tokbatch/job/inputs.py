@@ -124,8 +124,10 @@ def all_suffixes(kind: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _suffixes(asked: str) -> tuple[str, ...] | None:
     """Give the ends of the names that count in a folder; None: all files, where the config says what they are."""
-    if asked != "auto":
-        return None
+    return _known_suffixes() if asked == "auto" else None
+
+
+def _known_suffixes() -> tuple[str, ...]:
     return tuple(suffix for kind, suffixes in KINDS.items() for suffix in all_suffixes(kind, suffixes))
 
 
@@ -182,6 +184,8 @@ def _expand(pattern: str, base: str, suffixes: tuple[str, ...] | None) -> list[t
         paths = _visible(glob.glob("**/*", root_dir=absolute, recursive=True))
         matches = sorted(os.path.join(absolute, path) for path in paths if _fits(path, suffixes))
         matches = [path for path in matches if os.path.isfile(path)]
+        if not matches and _fits(absolute, _known_suffixes()):
+            matches = [absolute]
     elif os.path.exists(absolute) or not glob.has_magic(pattern):
         matches = [absolute]  # Where it is not there, who opens it says so: that is up to `run.on_bad_file`.
     else:
@@ -202,8 +206,7 @@ def _files_of_match(path: str, suffixes: tuple[str, ...] | None) -> list[str]:
     """
     if os.path.isfile(path):
         return [path]
-    known = suffixes or tuple(suffix for kind, own in KINDS.items() for suffix in all_suffixes(kind, own))
-    if not _fits(path, known):
+    if not _fits(path, suffixes or _known_suffixes()):
         return []
     inner = _visible(glob.glob("**/*", root_dir=path, recursive=True))
     files = [os.path.join(path, name) for name in inner if _fits(name, suffixes)]

@@ -263,8 +263,8 @@ def worker_count(config: JobConfig, shards: int, cores: int | None = None) -> in
 
 def early_worker_count(config: JobConfig, listed: InputList) -> int:
     """Give the number of workers that there will be work for, whatever the plan says: by the sizes of local files."""
-    size = sum(os.path.getsize(entry.path) for entry in listed.inputs if os.path.isfile(entry.path))
-    shards = size // SMALLEST
+    stamps = (stamp_of(entry.path) for entry in listed.inputs)
+    shards = sum(stamp[0] for stamp in stamps if stamp is not None) // SMALLEST
     return worker_count(config, shards) if shards else 0
 
 
