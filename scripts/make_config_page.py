@@ -37,6 +37,11 @@ config, 130 interrupted. What is finished of an interrupted or failed job stays,
 with the same settings, except for `run.workers`, `run.retries`, `run.max_memory`, `run.on_bad_file`,
 `run.on_bad_row` and `check.on_lossy`, which may change: shards with failed or lossy documents are then made again. The
 unit of resuming is the shard; `run.shard_bytes` makes shards smaller.
+
+A worker takes some 270 MB with the default `run.batch_bytes`, however large files, row groups and columns are; a
+document that is longer than a batch takes 12 bytes of memory for each of its own (6 GB for one of 500 MB).
+`run.max_memory` bounds the whole job: first by the number of workers, and a worker that passes its share ends, so that
+the document is found that needs so much. The report has the measured peak.
 """
 
 

@@ -11,7 +11,8 @@ from corpora import files_below, write_config
 from tokbatch.errors import InputError
 from tokbatch.job import load_config, read_manifest, run_job, verify_output
 from tokbatch.job.inputs import Input, list_inputs
-from tokbatch.job.sources import ReadOptions, bounded, open_source
+from tokbatch.job.sizes import bounded
+from tokbatch.job.sources import ReadOptions, open_source
 
 
 def parquet(path):

@@ -20,7 +20,8 @@ from tokbatch.errors import InputError
 from tokbatch.job.arrow_checks import check_lengths, check_offsets
 from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, bounded, changed
+from tokbatch.job.sizes import bounded, text_bytes
+from tokbatch.job.sources import OnBadRow, ReadOptions, ScannedSource, Unit, changed
 
 MAGIC = b"ARROW1"
 FILE_HEAD = 8  # the magic word and its padding
@@ -144,7 +145,7 @@ class ArrowSource(ScannedSource):
 
     def _text_bytes(self, batch: pa.RecordBatch) -> int:
         names = (self.options.text_column, self.options.text_column.split(".")[0])
-        return next((batch.column(name).nbytes for name in names if name in batch.schema.names), 0)
+        return next((text_bytes(batch.column(name)) for name in names if name in batch.schema.names), 0)
 
     def _refusal(self, error: Exception) -> InputError:
         if isinstance(error, InputError):

@@ -15,7 +15,8 @@ from tokbatch.errors import InputError
 from tokbatch.job.arrow_checks import check_offsets
 from tokbatch.job.files import READ_ERRORS, unreadable
 from tokbatch.job.inputs import KINDS, Input, all_suffixes
-from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
+from tokbatch.job.sizes import bounded
+from tokbatch.job.sources import OnBadRow, ReadOptions, Unit
 
 UNIT_BYTES = 4 << 20
 MARKS = ("state.json", "dataset_dict.json")

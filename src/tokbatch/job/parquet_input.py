@@ -20,13 +20,17 @@ import pyarrow.parquet as pq
 from tokbatch.errors import InputError
 from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
-from tokbatch.job.sources import OnBadRow, ReadOptions, Unit, bounded
+from tokbatch.job.sizes import bounded
+from tokbatch.job.sources import OnBadRow, ReadOptions, Unit
 
 MAGIC = b"PAR1"
 READ_BUFFER = 1 << 20
 # A batch is first read at a fraction of its limit: rows that are longer than the average of their row group then
 # still fit, and only what is longer by more than this is cut after reading.
 HEADROOM = 4
+# Rows of fewer bytes than this, in pages that name values of a dictionary: they may be long texts that come again and
+# again. Such a column is read as a dictionary, and its texts are written out only in batches that hold them.
+REPEATED_ROW = 32
 
 
 class ParquetSource:
@@ -71,7 +75,7 @@ class ParquetSource:
         """See `Source.batches`. One page a column is decoded at a time, not a whole row group."""
         wanted = range(self.metadata.num_columns) if columns is None else [i for c in columns for i in self._leaves(c)]
         with open_file(self.input.path, self.input.name) as file:
-            reader = self._opened(file)
+            reader, repeated = self._opened(file), set[str]()
             for index in (unit.place[0] for unit in units):
                 total = self._rows[index]
                 size = self._checked_size(index, wanted, columns)
@@ -79,23 +83,41 @@ class ParquetSource:
                     continue
                 rows = max(1, min(total, batch_bytes * total // (HEADROOM * max(size, 1))))
                 read = 0
+                if repeated != (repeated := self._repeated(index, wanted)):
+                    reader = self._opened(file, repeated)
                 try:
                     for batch in reader.iter_batches(rows, [index], columns, use_threads=False):
                         read += batch.num_rows
-                        yield from bounded(batch, batch_bytes)
+                        yield from (_written_out(piece, repeated, self.schema) for piece in bounded(batch, batch_bytes))
                 except READ_ERRORS as error:
                     raise unreadable(error, self._place(index)) from None
                 if read != total:
                     raise InputError(f"{read} rows read, the footer says {total}", where=self._place(index))
 
-    def _opened(self, file: Any) -> pq.ParquetFile:
+    def _opened(self, file: Any, as_dictionaries: Iterable[str] = ()) -> pq.ParquetFile:
         return pq.ParquetFile(
             file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r"),
             metadata=self.metadata,
             pre_buffer=False,
             buffer_size=READ_BUFFER,
             page_checksum_verification=True,
+            read_dictionary=list(as_dictionaries),
         )
+
+    def _repeated(self, index: int, leaves: Iterable[int]) -> set[str]:
+        """Give the columns of strings, not nested ones, whose rows in a row group are small names of long texts."""
+        group, found = self.metadata.row_group(index), set[str]()
+        for leaf in leaves:
+            column = group.column(leaf)
+            name = column.path_in_schema
+            if (
+                column.total_uncompressed_size < REPEATED_ROW * self._rows[index]
+                and not {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}.isdisjoint(column.encodings)
+                and name in self.schema.names
+                and self.schema.field(name).type in (pa.string(), pa.large_string(), pa.string_view())
+            ):
+                found.add(name)
+        return found
 
     def _checked_size(self, index: int, leaves: Iterable[int], columns: Sequence[str] | None) -> int:
         """Give the bytes that some columns of a row group have, uncompressed, once what is said of them makes sense."""
@@ -176,6 +198,14 @@ class _NoFile(_NoBytes):
 
     def read(self, size: int = -1) -> bytes:
         raise _NotReadError
+
+
+def _written_out(batch: pa.RecordBatch, names: Iterable[str], schema: pa.Schema) -> pa.RecordBatch:
+    """Give a batch whose dictionaries `names` are strings, as the schema has them."""
+    for name in names:
+        index, field = batch.schema.get_field_index(name), schema.field(name)
+        batch = batch.set_column(index, field, batch.column(index).dictionary_decode().cast(field.type))
+    return batch
 
 
 def _read_footer(file: IO[bytes], name: str) -> tuple[bytes, int]:

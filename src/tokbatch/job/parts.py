@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tokbatch.job.packing import BOUNDARIES
 from tokbatch.job.sinks import PartWriter, Sink
-from tokbatch.job.sources import bounded
+from tokbatch.job.sizes import bounded
 from tokbatch.job.storage import HashedFile, Storage
 
 # A part is closed a little before its limit: footers and lengths come on top of what the columns hold.

@@ -17,7 +17,7 @@ from typing import Any
 import multiprocess
 import multiprocess.connection
 
-from tokbatch.job.memory import EXIT_STATUS
+from tokbatch.job.memory import EXIT_STATUS, PASSED_LIMIT
 from tokbatch.job.worker import Task
 
 
@@ -167,7 +167,7 @@ def _reason(code: int | None) -> str:
     if code is None:
         return "it closed its pipe"
     if code == EXIT_STATUS:
-        return "it took more memory than run.max_memory leaves to a worker"
+        return PASSED_LIMIT
     if code >= 0:
         return f"exit status {code}"
     name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"

@@ -25,7 +25,7 @@ from tokbatch.job.config import JobConfig
 from tokbatch.job.inputs import list_inputs
 from tokbatch.job.lock import OutputLock
 from tokbatch.job.manifest import check_format, merged, part_file_name, shard_record, write_results
-from tokbatch.job.memory import limit_of_a_worker, peak_memory, workers_within
+from tokbatch.job.memory import PASSED_LIMIT, PER_BATCH_BYTE, limit_of_a_worker, peak_memory, workers_within
 from tokbatch.job.plan import Shard
 from tokbatch.job.pool import Pool
 from tokbatch.job.prepare import Job, digest_of, early_worker_count, prepare_job, worker_count
@@ -291,6 +291,9 @@ class _Run:
             raise WorkerError(text, where=place, hint=hint)
         if self.job.config.run.on_bad_row == "fail":
             hint = 'run.on_bad_row = "null" leaves the document out, and --resume goes on from here'
+            if hunt.reason == PASSED_LIMIT:
+                needed = f"of which a document takes some {PER_BATCH_BYTE} bytes for each of its own"
+                hint = f"raise run.max_memory, {needed}; or {hint}"
             raise WorkerError(
                 f"this row ends every worker: {hunt.reason}", where=f"{name}: row {hunt.found}", hint=hint
             )

@@ -173,16 +173,6 @@ def written_to(name: str) -> InputError:
     )
 
 
-def bounded(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into halves until each has at most `batch_bytes`, or a single row. Nothing is copied."""
-    if batch.num_rows <= 1 or batch.nbytes <= batch_bytes:
-        yield batch
-        return
-    half = batch.num_rows // 2
-    yield from bounded(batch.slice(0, half), batch_bytes)
-    yield from bounded(batch.slice(half), batch_bytes)
-
-
 class RowCursor:
     """The batches of some units, read from front to back; they have the rows `row` to `end`. One can stop anywhere."""
 
