@@ -13,7 +13,7 @@ use crate::limits::{checked_length, fault_of_test};
 use crate::locks::taken;
 use crate::models::{ModelFacts, PretokenModel, TokenModel};
 use crate::offsets::{DocumentOffsets, PretokenOffsets};
-use crate::pipeline::{ColumnRoad, Finish, CACHED_PRETOKENS};
+use crate::pipeline::{ColumnRoad, Finish};
 use crate::stations::Stations;
 
 /// The stations and the model. Here pretokens are as the vocabulary writes them (`Input::Text`).
@@ -22,6 +22,8 @@ pub struct AlignedRoad<M: TokenModel> {
     model: Arc<M>,
     /// Whether the model was built for pretokens of this form; else only its `tokenize` is right.
     reads_text: bool,
+    /// Short pretokens that a thread remembers.
+    cached_pretokens: usize,
     caches: Mutex<Vec<Box<Cache<M::Scratch>>>>,
 }
 
@@ -46,8 +48,8 @@ where
     M::Scratch: Default,
 {
     /// Put stations and model together.
-    pub fn new(stations: Arc<Stations>, model: Arc<M>, reads_text: bool) -> AlignedRoad<M> {
-        AlignedRoad { stations, model, reads_text, caches: Mutex::default() }
+    pub fn new(stations: Arc<Stations>, model: Arc<M>, reads_text: bool, cached_pretokens: usize) -> AlignedRoad<M> {
+        AlignedRoad { stations, model, reads_text, cached_pretokens, caches: Mutex::default() }
     }
 
     fn encode_pretoken(&self, cache: &mut Cache<M::Scratch>, pretoken: &str, ids: &mut Vec<u32>) -> Result<()> {
@@ -60,7 +62,7 @@ where
 
     fn with_cache<T>(&self, work: impl FnOnce(&mut Cache<M::Scratch>) -> T) -> T {
         let free = taken(&self.caches).and_then(|mut caches| caches.pop());
-        let mut cache = free.unwrap_or_else(|| Box::new(Cache::new(CACHED_PRETOKENS)));
+        let mut cache = free.unwrap_or_else(|| Box::new(Cache::new(self.cached_pretokens)));
         fault_of_test();
         let result = work(&mut cache);
         if let Some(mut caches) = taken(&self.caches) {

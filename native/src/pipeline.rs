@@ -32,7 +32,7 @@ use crate::witness::take_marks;
 const CHUNK: usize = 32 << 10;
 /// Longer pieces are cut at places where the pattern's state is known, so that memory does not grow with them.
 const WINDOW: usize = 64 << 10;
-/// Short pretokens that a thread remembers: 32 bytes each, and half as much for the index.
+/// Short pretokens that a thread remembers, where nobody says how many: 32 bytes each, and half as much for the index.
 pub const CACHED_PRETOKENS: usize = 1 << 20;
 
 /// How pieces become pretokens.
@@ -70,6 +70,8 @@ pub struct Road<M: PretokenModel> {
     pub cutting: Cutting,
     /// What is left to do with the pieces that are cut here; `model` does it, and it is here for who wants to see it.
     pub rest: Option<Arc<Rest>>,
+    /// Short pretokens that a thread remembers.
+    pub cached_pretokens: usize,
     /// Scratch memory that no thread uses at the moment.
     pub workers: Mutex<Vec<Box<Worker<M::Scratch>>>>,
 }
@@ -99,9 +101,9 @@ enum Happening {
 }
 
 impl<S: Default> Worker<S> {
-    fn new() -> Worker<S> {
+    fn new(cached_pretokens: usize) -> Worker<S> {
         Worker {
-            cache: Cache::new(CACHED_PRETOKENS),
+            cache: Cache::new(cached_pretokens),
             cuts: Cuts::default(),
             matches: vec![],
             inner_matches: vec![],
@@ -200,10 +202,10 @@ where
         show: Option<Show<'a>>,
     ) {
         let free = taken(&self.workers).and_then(|mut workers| workers.pop());
-        let mut worker = free.unwrap_or_else(|| Box::new(Worker::new()));
+        let mut worker = free.unwrap_or_else(|| Box::new(Worker::new(self.cached_pretokens)));
         if worker.watched.is_none() && self.model.is_watched() {
             // What its cache knows has no marks.
-            *worker = Worker::new();
+            *worker = Worker::new(self.cached_pretokens);
             worker.watched = self.model.watch(worker.cache.scratch());
         }
         ids.list_offsets.push(ids.ids.len() as i64);

@@ -40,6 +40,7 @@ pub struct Roads {
 impl Roads {
     /// Build the roads of a spec, behind its stations.
     pub fn build(spec: &TokenizerSpec, stations: Arc<Stations>, tables: &mut Tables) -> Result<Roads> {
+        let cached_pretokens = spec.options.cached_pretokens;
         let mut parts = vec![];
         if let Some(part) = &spec.pre_tokenizer {
             flat_pre_tokenizers(part, "$.pre_tokenizer".to_owned(), &mut parts);
@@ -47,7 +48,7 @@ impl Roads {
         if let Model::BPE(model) = &spec.model {
             if let Some((model, cutting)) = spaces_road(spec, model, &parts, tables)? {
                 let way = Way { cutting, normalizes: false, rest: None };
-                return Ok(Roads::put_together(stations, model, Input::Text, Some(way)));
+                return Ok(Roads::put_together((stations, cached_pretokens), model, Input::Text, Some(way)));
             }
         }
         let (input, way) = match plan(&stations, &parts, tables)? {
@@ -57,32 +58,32 @@ impl Roads {
         Ok(match &spec.model {
             Model::BPE(model) => {
                 let model = tables.make(|| Bpe::build(model, input))?;
-                Roads::put_together(stations, model, input, way)
+                Roads::put_together((stations, cached_pretokens), model, input, way)
             }
             Model::WordPiece { vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word } => {
                 let most = *max_input_chars_per_word;
                 let build = || WordPiece::build(&vocab.0, unk_token, continuing_subword_prefix, most, input);
                 let model = tables.make(|| Ok(build()))?;
-                Roads::put_together(stations, model, input, way)
+                Roads::put_together((stations, cached_pretokens), model, input, way)
             }
             Model::WordLevel { vocab, unk_token } => {
                 let model = tables.make(|| Ok(WordLevel::build(&vocab.0, unk_token, input)))?;
-                Roads::put_together(stations, model, input, way)
+                Roads::put_together((stations, cached_pretokens), model, input, way)
             }
             Model::Unigram { vocab, unk_id, byte_fallback } => {
                 let model = tables.make(|| Ok(Unigram::build(vocab, *unk_id, *byte_fallback, input)))?;
-                Roads::put_together(stations, model, input, way)
+                Roads::put_together((stations, cached_pretokens), model, input, way)
             }
         })
     }
 
-    fn put_together<M>(stations: Arc<Stations>, model: M, input: Input, way: Option<Way>) -> Roads
+    fn put_together<M>((stations, cached_pretokens): (Arc<Stations>, usize), model: M, input: Input, way: Option<Way>) -> Roads
     where
         M: TokenModel + Send + Sync + 'static,
         M::Scratch: Default + Send + 'static,
     {
         let model = Arc::new(model);
-        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), input == Input::Text));
+        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), input == Input::Text, cached_pretokens));
         let Some(Way { cutting, normalizes, rest }) = way else {
             let column = Arc::clone(&text) as Arc<dyn ColumnRoad>;
             return Roads { column, input, text, is_general: true, witness: None };
@@ -95,12 +96,12 @@ impl Roads {
         let column: Arc<dyn ColumnRoad> = match rest {
             None => {
                 let model = Watched { model, rest: watching.0, input, witness: watching.1 };
-                Arc::new(Road { model, stations, normalizes, cutting, rest: None, workers: Mutex::default() })
+                Arc::new(Road { model, stations, normalizes, cutting, rest: None, cached_pretokens, workers: Mutex::default() })
             }
             Some(rest) => {
                 let model = Deferring { model, rest: Arc::clone(&rest) };
                 let model = Watched { model, rest: watching.0, input, witness: watching.1 };
-                Arc::new(Road { model, stations, normalizes, cutting, rest: Some(rest), workers: Mutex::default() })
+                Arc::new(Road { model, stations, normalizes, cutting, rest: Some(rest), cached_pretokens, workers: Mutex::default() })
             }
         };
         Roads { column, input, text, is_general: false, witness: is_whole.then_some(witness) }

@@ -10,10 +10,11 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 use crate::error::{Class, Error, Result};
+use crate::pipeline::CACHED_PRETOKENS;
 use crate::patterns::tree::{CodePointSet, Tree};
 
 /// What both sides must agree on; raised with every change of the message.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// `TokenizerSpec`, with the facts that only one place may decide.
 #[derive(Debug, Deserialize)]
@@ -49,6 +50,13 @@ pub struct Options {
     pub padding: Option<Padding>,
     /// Special tokens in a text are ordinary text.
     pub encode_special_tokens: bool,
+    /// Short pretokens that a thread remembers.
+    #[serde(default = "cached_pretokens")]
+    pub cached_pretokens: usize,
+}
+
+fn cached_pretokens() -> usize {
+    CACHED_PRETOKENS
 }
 
 /// `AddedTokenTable`: the entries in force, by id, and what is remembered of those that are not.

@@ -29,7 +29,7 @@ from tokbatch.batch.round_trip import verification_array
 from tokbatch.batch.views import with_empty_ids, without_empty_texts
 from tokbatch.engine import choose_engine
 from tokbatch.engine.encoding import Encoding
-from tokbatch.engine.protocol import Engine
+from tokbatch.engine.protocol import FEWEST_PRETOKENS, MOST_PRETOKENS, Engine
 from tokbatch.errors import ConfigError, DecodeError, EncodeError, InputError
 from tokbatch.hub import tokenizer_file
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
@@ -47,13 +47,14 @@ class Tokenizer:
     Build it with `from_file`, `from_json` or `from_pretrained`.
     """
 
-    def __init__(self, spec: TokenizerSpec | LazySpec, engine: str = "auto"):
+    def __init__(self, spec: TokenizerSpec | LazySpec, engine: str = "auto", cached_pretokens: int | None = None):
         self._lazy_spec = LazySpec.of(spec)
         self.engine: Engine
         self.why_reference: str | None
         """Why "auto" did not take the native engine; None where it did, or where an engine was asked for by name."""
-        self.engine, self.why_reference = choose_engine(self._lazy_spec, engine)
+        self.engine, self.why_reference = choose_engine(self._lazy_spec, engine, cached_pretokens)
         self._asked_engine = engine
+        self._cached_pretokens = cached_pretokens
 
     # -- where tokenizers come from -----------------------------------------------------------------------------------
 
@@ -123,22 +124,28 @@ class Tokenizer:
         padding: Padding | None = _KEEP,
         encode_special_tokens: bool = _KEEP,
         engine: str | None = None,
+        cached_pretokens: int | None = None,
     ) -> Tokenizer:
         """Give a tokenizer with other options than the file's. None takes truncation or padding out.
 
-        `engine` set to the `engine_name` keeps the engine that "auto" has chosen, also after pickling.
+        `engine` set to the `engine_name` keeps the engine that "auto" has chosen, also after pickling. The native
+        engine remembers the ids of `cached_pretokens` pretokens, about a million unless somebody says otherwise, some
+        60 bytes each, once for each thread at work; ids do not depend on it. From 4,096 to 67,108,864, rounded up to
+        a power of two.
         """
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}
         _check_options({key: value for key, value in changes.items() if value is not _KEEP})
         has = self._lazy_spec.outline
         changes = {key: value for key, value in changes.items() if value is not _KEEP and value != getattr(has, key)}
-        if not changes and engine in (None, self._asked_engine):
+        pretokens = self._cached_pretokens if cached_pretokens is None else _checked_pretokens(cached_pretokens)
+        is_same = not changes and pretokens == self._cached_pretokens
+        if is_same and engine in (None, self._asked_engine):
             return self
-        if not changes and engine == self.engine_name:
+        if is_same and engine == self.engine_name:
             kept = object.__new__(Tokenizer)
             kept.__dict__.update(self.__dict__, _asked_engine=engine)
             return kept
-        return Tokenizer(self._lazy_spec.replace(**changes), engine or self._asked_engine)
+        return Tokenizer(self._lazy_spec.replace(**changes), engine or self._asked_engine, pretokens)
 
     # -- what it is ---------------------------------------------------------------------------------------------------
 
@@ -192,7 +199,8 @@ class Tokenizer:
         return f"<Tokenizer {model}, {self.vocab_size:,} tokens, {self.engine_name} engine>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (*self._pickled_spec, self._asked_engine)
+        rest = () if self._cached_pretokens is None else (self._cached_pretokens,)
+        return _unpickle, (*self._pickled_spec, self._asked_engine, *rest)
 
     @cached_property
     def _pickled_spec(self) -> tuple[bytes, bytes, str, bytes]:
@@ -284,10 +292,14 @@ class _Changes(msgspec.Struct, omit_defaults=True):
     encode_special_tokens: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def _unpickle(outline: bytes, entries: bytes, content: str, changes: bytes, engine: str) -> Tokenizer:
+def _unpickle(
+    outline: bytes, entries: bytes, content: str, changes: bytes, engine: str, cached_pretokens: int | None = None
+) -> Tokenizer:
     source = Source.packed(zlib.decompress(outline), lambda: zlib.decompress(entries), content)
     changed = msgspec.structs.asdict(msgspec.msgpack.decode(changes, type=_Changes))
-    return Tokenizer(LazySpec(source, {k: v for k, v in changed.items() if v is not msgspec.UNSET}), engine)
+    return Tokenizer(
+        LazySpec(source, {k: v for k, v in changed.items() if v is not msgspec.UNSET}), engine, cached_pretokens
+    )
 
 
 def _text_to_read(text: bytes) -> Source:
@@ -309,6 +321,15 @@ def _flag(value: Any, name: str = "add_special_tokens") -> bool:
     if not isinstance(value, bool):
         raise ConfigError(f"expected True or False, found {value!a:.40}", where=name)
     return value
+
+
+def _checked_pretokens(count: Any) -> int:
+    if type(count) is not int or not FEWEST_PRETOKENS <= count <= MOST_PRETOKENS:
+        raise ConfigError(
+            f"expected a whole number from {FEWEST_PRETOKENS:,} to {MOST_PRETOKENS:,}, found {count!a:.40}",
+            where="cached_pretokens",
+        )
+    return count
 
 
 def _check_options(options: dict[str, Any]) -> None:

@@ -159,7 +159,7 @@ def test_all_mistakes_come_at_once():
 
 def test_settings_leave_out_what_the_output_does_not_depend_on():
     settings = read_config(LEAST, base="/here").settings()
-    run = {"workers": 7, "retries": 0, "on_bad_file": "skip", "on_bad_row": "null"}
+    run = {"workers": 7, "retries": 0, "on_bad_file": "skip", "on_bad_row": "null", "cached_pretokens": 1 << 12}
     moved = {**LEAST, "output": {"path": "elsewhere"}, "run": run, "check": {"on_lossy": "fail"}}
     assert read_config(moved, base="/there").settings() == settings
     changed = with_keys(run__batch_bytes=1 << 20, check__round_trip="off", output__compression="lz4")

@@ -26,8 +26,13 @@ def build_engine(spec: TokenizerSpec | LazySpec, engine: str = "auto") -> Engine
     return choose_engine(spec, engine)[0]
 
 
-def choose_engine(spec: TokenizerSpec | LazySpec, engine: str = "auto") -> tuple[Engine, str | None]:
-    """Give what `build_engine` gives, and why it is not the native engine although nobody asked for another one."""
+def choose_engine(
+    spec: TokenizerSpec | LazySpec, engine: str = "auto", cached_pretokens: int | None = None
+) -> tuple[Engine, str | None]:
+    """Give what `build_engine` gives, and why it is not the native engine although nobody asked for another one.
+
+    `cached_pretokens` is how many of them the native engine remembers; None: its own number.
+    """
     if engine not in ENGINES:
         raise ConfigError(f"{engine!r} is no engine", where="engine", hint=f"one of {', '.join(ENGINES)}")
     why_not = None
@@ -37,7 +42,7 @@ def choose_engine(spec: TokenizerSpec | LazySpec, engine: str = "auto") -> tuple
         missing = why_unavailable() if engine == "auto" else None
         if missing is None:
             try:
-                return NativeEngine(spec), None
+                return NativeEngine(spec, cached_pretokens), None
             except UnsupportedError as error:
                 if engine == "native" or error.code != "native-unsupported":
                     raise

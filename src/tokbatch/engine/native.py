@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from tokbatch.engine import table_cache
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
-from tokbatch.engine.protocol import Absorbed, Stage, Verification
+from tokbatch.engine.protocol import CACHED_PRETOKENS, Absorbed, Stage, Verification
 from tokbatch.engine.wire_options import WIRE_VERSION, options_to_wire
 from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
@@ -49,7 +49,7 @@ class NativeEngine:
 
     name = "native"
 
-    def __init__(self, spec: TokenizerSpec | LazySpec):
+    def __init__(self, spec: TokenizerSpec | LazySpec, cached_pretokens: int | None = None):
         if _why_not is not None:
             raise EngineUnavailableError(
                 f"the native engine is not installed: {_why_not}",
@@ -57,16 +57,17 @@ class NativeEngine:
                 hint='install tokbatch where cargo is, or use "reference"',
             )
         self._lazy_spec = LazySpec.of(spec)
-        self._engine, self._is_shared = _from_tables(self._lazy_spec), True
+        self._pretokens = CACHED_PRETOKENS if cached_pretokens is None else cached_pretokens
+        self._engine, self._is_shared = _from_tables(self._lazy_spec, self._pretokens), True
         if self._engine is None:
-            self._engine, self._is_shared = _build(self._lazy_spec, table_cache.folder())
+            self._engine, self._is_shared = _build(self._lazy_spec, self._pretokens, table_cache.folder())
 
     def share_tables(self, folder: Path) -> bool:
         """Put the tables in a folder, for other processes, where they are not in the cache.
 
         True: they are there now, and a process that calls `table_cache.use_folder` will find them.
         """
-        return not self._is_shared and _build(self._lazy_spec, folder)[1]
+        return not self._is_shared and _build(self._lazy_spec, self._pretokens, folder)[1]
 
     @property
     def spec(self) -> TokenizerSpec:
@@ -183,7 +184,7 @@ class NativeEngine:
         return token
 
 
-def _from_tables(lazy: LazySpec) -> Any:
+def _from_tables(lazy: LazySpec, cached_pretokens: int) -> Any:
     """Build the engine of a spec from the tables of an earlier build; None where there are none that are sound."""
     folder = table_cache.folder()
     if folder is None or not table_cache.is_safe(folder):
@@ -197,7 +198,7 @@ def _from_tables(lazy: LazySpec) -> Any:
         if not lazy.source.is_found(outline, lambda: tables.document(_ENTRIES), digest):
             table_cache.note("%s: the tables of another tokenizer", path)
             return None
-        engine = tables.engine(bytes(tables.document(_COMPONENTS)), options_to_wire(lazy.outline))
+        engine = tables.engine(bytes(tables.document(_COMPONENTS)), options_to_wire(lazy.outline, cached_pretokens))
     except _native.NativeError as error:
         _, code, message, *_ = error.args
         if code not in ("tables-absent", "tables-damaged"):
@@ -208,7 +209,7 @@ def _from_tables(lazy: LazySpec) -> Any:
     return engine
 
 
-def _build(lazy: LazySpec, folder: Path | None) -> tuple[Any, bool]:
+def _build(lazy: LazySpec, cached_pretokens: int, folder: Path | None) -> tuple[Any, bool]:
     """Build the engine of a spec, and keep its tables in a folder, if there is one, where they are worth it.
 
     Gives the engine, and whether they were kept.
@@ -217,7 +218,7 @@ def _build(lazy: LazySpec, folder: Path | None) -> tuple[Any, bool]:
 
     spec, source = lazy.spec, lazy.source
     _check_ids(spec)
-    messages = components_to_wire(spec), options_to_wire(spec), source.packed_entries()
+    messages = components_to_wire(spec), options_to_wire(spec, cached_pretokens), source.packed_entries()
     is_large = memoryview(messages[2]).nbytes >= table_cache.LEAST_BYTES
     if folder is None or not is_large or not table_cache.make(folder):
         engine = _checked(lambda: _native.Engine(*messages))

@@ -15,6 +15,10 @@ from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
 
+CACHED_PRETOKENS = 1 << 20
+"""Pretokens that the native engine remembers with their ids, for each thread, unless somebody says otherwise."""
+FEWEST_PRETOKENS, MOST_PRETOKENS = 1 << 12, 1 << 26
+"""What somebody can say."""
 VERDICTS = ("exact", "stripped", "normalized", "lossy")
 
 

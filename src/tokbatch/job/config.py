@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokbatch.batch.token_source import TokenSource
+from tokbatch.engine.protocol import CACHED_PRETOKENS, FEWEST_PRETOKENS, MOST_PRETOKENS
 from tokbatch.errors import ConfigError
 from tokbatch.job.config_reader import Problems, read_table, setting
 
@@ -145,6 +146,13 @@ class RunConfig:
         "that makes a worker pass its share is a bad row",
         minimum=0,
     )
+    cached_pretokens: int = setting(
+        CACHED_PRETOKENS,
+        help="pretokens whose ids the native engine remembers, in each worker, some 60 bytes each; the ids that come "
+        "out do not depend on it",
+        minimum=FEWEST_PRETOKENS,
+        maximum=MOST_PRETOKENS,
+    )
     shard_bytes: int = setting(0, help="text of a shard, which is what a part holds; 0: by the corpus", minimum=0)
 
 
@@ -182,7 +190,7 @@ class JobConfig:
         for key in ("files", "format", "dataset", "subset", "split", "streaming"):
             del table["input"][key]
         del table["check"]["on_lossy"]
-        for key in ("engine", "workers", "retries", "on_bad_file", "on_bad_row", "max_memory"):
+        for key in ("engine", "workers", "retries", "on_bad_file", "on_bad_row", "max_memory", "cached_pretokens"):
             del table["run"][key]
         return table
 

@@ -23,6 +23,7 @@ from tokbatch._version import __version__
 from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
+from tokbatch.engine.protocol import CACHED_PRETOKENS
 from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.files import Stamp, stamp_of
@@ -164,7 +165,10 @@ def load_tokenizer(config: JobConfig) -> Tokenizer:
         tokenizer = tokenizer.with_options(truncation=truncation)
     elif asked.truncation == "off":
         tokenizer = tokenizer.with_options(truncation=None)
-    return tokenizer.with_options(engine=tokenizer.engine_name)
+    pretokens = config.run.cached_pretokens
+    return tokenizer.with_options(
+        engine=tokenizer.engine_name, cached_pretokens=None if pretokens == CACHED_PRETOKENS else pretokens
+    )
 
 
 def build_transform(config: JobConfig, tokenizer: Tokenizer) -> Transform:
