@@ -14,7 +14,7 @@ use crate::pipeline::CACHED_PRETOKENS;
 use crate::patterns::tree::{CodePointSet, Tree};
 
 /// What both sides must agree on; raised with every change of the message.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 5;
 
 /// `TokenizerSpec`, with the facts that only one place may decide.
 #[derive(Debug, Deserialize)]

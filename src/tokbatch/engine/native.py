@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from tokbatch.engine import table_cache
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.encoding import Encoding
-from tokbatch.engine.protocol import CACHED_PRETOKENS, Absorbed, Stage, Verification
+from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire_options import WIRE_VERSION, options_to_wire
 from tokbatch.errors import EngineUnavailableError, TokbatchError, UnsupportedError, from_dict
 from tokbatch.spec import Padding, TokenizerSpec, Truncation
@@ -57,7 +57,7 @@ class NativeEngine:
                 hint='install tokbatch where cargo is, or use "reference"',
             )
         self._lazy_spec = LazySpec.of(spec)
-        self._pretokens = CACHED_PRETOKENS if cached_pretokens is None else cached_pretokens
+        self._pretokens = cached_pretokens
         self._engine, self._is_shared = _from_tables(self._lazy_spec, self._pretokens), True
         if self._engine is None:
             self._engine, self._is_shared = _build(self._lazy_spec, self._pretokens, table_cache.folder())
@@ -184,7 +184,7 @@ class NativeEngine:
         return token
 
 
-def _from_tables(lazy: LazySpec, cached_pretokens: int) -> Any:
+def _from_tables(lazy: LazySpec, cached_pretokens: int | None) -> Any:
     """Build the engine of a spec from the tables of an earlier build; None where there are none that are sound."""
     folder = table_cache.folder()
     if folder is None or not table_cache.is_safe(folder):
@@ -209,7 +209,7 @@ def _from_tables(lazy: LazySpec, cached_pretokens: int) -> Any:
     return engine
 
 
-def _build(lazy: LazySpec, cached_pretokens: int, folder: Path | None) -> tuple[Any, bool]:
+def _build(lazy: LazySpec, cached_pretokens: int | None, folder: Path | None) -> tuple[Any, bool]:
     """Build the engine of a spec, and keep its tables in a folder, if there is one, where they are worth it.
 
     Gives the engine, and whether they were kept.

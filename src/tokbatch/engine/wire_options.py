@@ -10,10 +10,12 @@ import msgspec
 from tokbatch.spec import TokenizerSpec
 from tokbatch.spec.lazy import OPTIONS
 
-WIRE_VERSION = 6  # the same number stands in native/src/spec.rs
+WIRE_VERSION = 5  # the same number stands in native/src/spec.rs
 
 
-def options_to_wire(spec: TokenizerSpec, cached_pretokens: int) -> bytes:
-    """Write the options, which are not always those of the file, and how many pretokens an encoder remembers."""
+def options_to_wire(spec: TokenizerSpec, cached_pretokens: int | None = None) -> bytes:
+    """Write the options, not always those of the file, and how many pretokens to remember, where that is said."""
     options = {option: getattr(spec, option) for option in OPTIONS}
-    return msgspec.msgpack.encode({**options, "cached_pretokens": cached_pretokens})
+    if cached_pretokens is not None:
+        options["cached_pretokens"] = cached_pretokens
+    return msgspec.msgpack.encode(options)
