@@ -7,7 +7,7 @@ use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 
-use crate::character_table::{set_named, CharacterSet};
+use crate::character_table::{pattern_whitespace, pattern_word};
 use crate::error::{Class, Error, Result};
 use crate::hash::FastMap;
 use crate::models::written::quoted_whole;
@@ -305,32 +305,24 @@ pub fn parts(matches: &[AddedMatch], length: usize) -> Vec<Part> {
     parts
 }
 
-fn word() -> &'static CharacterSet {
-    set_named("regex_w")
-}
-
-fn whitespace() -> &'static CharacterSet {
-    set_named("regex_s")
-}
-
 fn is_word_before(text: &str, place: usize) -> bool {
-    text[..place].chars().next_back().is_some_and(|character| word().contains(character))
+    text[..place].chars().next_back().is_some_and(|character| pattern_word().contains(character))
 }
 
 fn is_word_after(text: &str, place: usize) -> bool {
-    text[place..].chars().next().is_some_and(|character| word().contains(character))
+    text[place..].chars().next().is_some_and(|character| pattern_word().contains(character))
 }
 
 /// Where the whitespace before a place begins, not before `floor`, which can lie behind the place.
 fn whitespace_before(text: &str, place: usize, floor: usize) -> usize {
     let place = place.max(floor);
-    let set = whitespace();
+    let set = pattern_whitespace();
     let taken = text[floor..place].chars().rev().take_while(|&character| set.contains(character));
     place - taken.map(char::len_utf8).sum::<usize>()
 }
 
 fn whitespace_after(text: &str, place: usize) -> usize {
-    let set = whitespace();
+    let set = pattern_whitespace();
     let taken = text[place..].chars().take_while(|&character| set.contains(character));
     place + taken.map(char::len_utf8).sum::<usize>()
 }

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::hash::FastMap;
+use crate::locks::made_once;
 use crate::patterns::tree::CodePointSet;
 use crate::unicode;
 
@@ -76,12 +76,22 @@ impl CharacterTable<bool> {
     }
 }
 
-/// The set of one of Rust's tables (`unicode.rs`), shared by all who ask.
-pub fn set_named(name: &'static str) -> &'static CharacterSet {
-    static SETS: OnceLock<std::sync::Mutex<FastMap<&'static str, &'static CharacterSet>>> = OnceLock::new();
-    let sets = SETS.get_or_init(Default::default);
-    let mut sets = sets.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    sets.entry(name).or_insert_with(|| Box::leak(Box::new(CharacterSet::of_set(&unicode::rust().set(name)))))
+/// What Rust's standard library takes for whitespace.
+pub fn whitespace() -> &'static CharacterSet {
+    static SET: OnceLock<CharacterSet> = OnceLock::new();
+    made_once(&SET, || CharacterSet::of_set(&unicode::rust().set("whitespace")))
+}
+
+/// What `\s` of Rust's crate `regex` has.
+pub fn pattern_whitespace() -> &'static CharacterSet {
+    static SET: OnceLock<CharacterSet> = OnceLock::new();
+    made_once(&SET, || CharacterSet::of_set(&unicode::rust().set("regex_s")))
+}
+
+/// What `\w` of Rust's crate `regex` has.
+pub fn pattern_word() -> &'static CharacterSet {
+    static SET: OnceLock<CharacterSet> = OnceLock::new();
+    made_once(&SET, || CharacterSet::of_set(&unicode::rust().set("regex_w")))
 }
 
 /// The code points of a set, ascending.

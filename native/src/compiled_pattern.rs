@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::character_table::CharacterSet;
 use crate::error::Result;
+use crate::locks::made_once;
 use crate::patterns::backtrack::Matcher;
 use crate::patterns::machine::{Machine, RETRY_LIMIT};
 use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
@@ -232,7 +233,7 @@ impl TreeSearch {
         let work_of_attempt = if gives_up { RETRY_LIMIT / 8 } else { u64::MAX };
         let work = WORK + WORK_A_BYTE.saturating_mul(text.len() as u64);
         self.matcher.matches(text, work, work_of_attempt).or_else(|_| {
-            let machine = self.machine.get_or_init(|| Machine::build(&self.tree));
+            let machine = made_once(&self.machine, || Machine::build(&self.tree));
             machine.as_ref().map_err(Clone::clone)?.matches(text, gives_up)
         })
     }

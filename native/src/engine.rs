@@ -8,7 +8,7 @@ use crate::decoders::Decoder;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::limits::fault_of_test;
-use crate::locks::taken;
+use crate::locks::{made_once, taken};
 use crate::models::ModelFacts;
 use crate::padding;
 use crate::post_processors::{Ending, PostProcessor};
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     fn column_decoder(&self, skip_special_tokens: bool) -> &Arc<ColumnDecoder> {
-        self.columns[usize::from(skip_special_tokens)].get_or_init(|| {
+        made_once(&self.columns[usize::from(skip_special_tokens)], || {
             let strings = self.strings(skip_special_tokens);
             Arc::new(ColumnDecoder::build(Decoder::build(self.decoder.as_ref()), &strings))
         })

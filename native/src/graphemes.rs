@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::character_table::{members, CharacterTable};
+use crate::locks::made_once;
 use crate::unicode;
 
 const CONTROL: u16 = 1;
@@ -28,7 +29,7 @@ const JOINS: u16 = JOINER | EXTEND | SPACING | PREPEND | L | V | T | FLAG;
 
 fn kinds() -> &'static CharacterTable<u16> {
     static KINDS: OnceLock<CharacterTable<u16>> = OnceLock::new();
-    KINDS.get_or_init(|| {
+    made_once(&KINDS, || {
         let sets = [
             ("grapheme_control", CONTROL),
             ("grapheme_prepend", PREPEND),

@@ -3,7 +3,7 @@
 //! None is waited for without end: in a process that was forked while another thread held one, nobody is left to give it
 //! back. And a lock that a panic has poisoned is as good as any other: what it guards is put there whole.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 /// Tries, between which others have their turn. Who has no luck does without what the lock guards.
 const TRIES: usize = 1000;
@@ -20,9 +20,27 @@ pub fn taken<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     None
 }
 
+/// Give what is made at the first use. Threads that come at the same time each make one, and one of these stays: they
+/// do not wait for each other.
+pub fn made_once<T>(place: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    if let Some(made) = place.get() {
+        return made;
+    }
+    let made = make();
+    place.get_or_init(|| made)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_made_once_is_made_without_keeping_others_waiting() {
+        let place = OnceLock::new();
+        // A second one is made while the first is being made, and is the one that stays.
+        let first = made_once(&place, || *made_once(&place, || 2) + 1);
+        assert_eq!((*first, *made_once(&place, || 4)), (2, 2));
+    }
 
     #[test]
     fn a_lock_that_is_kept_is_not_waited_for() {

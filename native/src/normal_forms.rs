@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use crate::aligned_text::Change;
 use crate::character_table::{CharacterSet, CharacterTable};
 use crate::hash::FastMap;
+use crate::locks::made_once;
 use crate::patterns::classes::ascii_prefix;
 use crate::unicode;
 
@@ -34,7 +35,7 @@ pub struct NormalForm {
 pub fn normal_form(is_compatible: bool, is_composed: bool) -> &'static NormalForm {
     static FORMS: [OnceLock<NormalForm>; 4] = [const { OnceLock::new() }; 4];
     let number = usize::from(is_compatible) + 2 * usize::from(is_composed);
-    FORMS[number].get_or_init(|| NormalForm::new(is_compatible, is_composed))
+    made_once(&FORMS[number], || NormalForm::new(is_compatible, is_composed))
 }
 
 fn character(code: u32) -> char {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::aligned_text::{AlignedText, Change};
 use crate::byte_alphabet;
-use crate::character_table::{members, set_named, CharacterSet};
+use crate::character_table::{members, whitespace, CharacterSet};
 use crate::charsmap::CharacterMap;
 use crate::compiled_pattern::CompiledPattern;
 use crate::error::Result;
@@ -106,7 +106,7 @@ impl Normalizer {
     pub fn may_change_within(&self, text: &str) -> bool {
         match self {
             Normalizer::Strip { .. } => {
-                let whitespace = set_named("whitespace");
+                let whitespace = whitespace();
                 text.chars().any(|character| whitespace.contains(character))
             }
             Normalizer::Chain(parts) => parts.iter().any(|part| part.may_change_within(text)),
@@ -207,7 +207,7 @@ impl Normalizer {
                 if kept.len() == old.len() {
                     return Ok(text);
                 }
-                let is_space = |character: &char| set_named("whitespace").contains(*character);
+                let is_space = |character: &char| whitespace().contains(*character);
                 let leading = if *left { old.chars().take_while(is_space).count() } else { 0 };
                 let changes: Vec<Change> = kept.chars().map(|character| (character, 0)).collect();
                 text.transform(changes, leading)
@@ -229,7 +229,7 @@ impl Normalizer {
 
     fn stripped<'a>(&self, mut text: &'a str) -> &'a str {
         let Normalizer::Strip { left, right } = *self else { return text };
-        let whitespace = set_named("whitespace");
+        let whitespace = whitespace();
         if left {
             text = text.trim_start_matches(|character| whitespace.contains(character));
         }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::locks::made_once;
 use crate::patterns::tree::CodePointSet;
 
 /// One file of tables.
@@ -68,19 +69,19 @@ fn summed(differences: &[u32]) -> impl Iterator<Item = u32> + '_ {
 /// What Rust's crates know: `regex_w`, `regex_s`, `whitespace`, `numeric`, `punctuation`, `lowercase`, `script:*`, ...
 pub fn rust() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/rust.bin")))
+    made_once(&TABLES, || Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/rust.bin")))
 }
 
 /// Decompositions, compositions and combining classes.
 pub fn normalization() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/normalization.bin")))
+    made_once(&TABLES, || Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/normalization.bin")))
 }
 
 /// The sets that decide about grapheme clusters.
 pub fn graphemes() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/graphemes.bin")))
+    made_once(&TABLES, || Tables::read(include_bytes!("../../src/tokbatch/spec/unicode/graphemes.bin")))
 }
 
 #[cfg(test)]
