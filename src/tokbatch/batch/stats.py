@@ -203,6 +203,8 @@ def _sum(left: Any, right: Any) -> Any:
     """Add numbers, or mappings entry by entry; a mapping comes out sorted."""
     if not isinstance(left, Mapping):
         return left + right
+    if not left or not right:  # nearly always: most counts are of what is rare
+        return left or right
     both = {key: _sum(left[key], right[key]) for key in left.keys() & right.keys()}
     return dict(sorted({**left, **right, **both}.items()))
 
