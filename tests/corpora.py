@@ -12,6 +12,9 @@ from tokbatch import sample
 
 TEXTS = ["a <mask> b", "", None, "Hello, world!\n", "x\u3000<mask>", "naïve – 日本語 🙂", "  two  blanks "]
 
+DATASET_TEXTS = [None, "a <mask> b", "", "Hello, world!", "日本語", "x\t<mask>"] * 20
+"""The rows of the datasets and data frames that the front ends are tested on."""
+
 
 def write_corpus(folder: pathlib.Path, name: str, rows: int, row_group: int = 50) -> pathlib.Path:
     """Write a Parquet file whose documents are told apart by their numbers."""

@@ -6,33 +6,12 @@ import pyarrow as pa
 import pytest
 from datasets.fingerprint import Hasher
 
-from tokbatch import Tokenizer, sample
+from tokbatch import sample
 from tokbatch.batch.token_source import FromColumn
 from tokbatch.errors import ConfigError, InputError
 from tokbatch.frontends.hf_datasets import map_function
 
-TEXTS = [None, "a <mask> b", "", "Hello, world!", "日本語"] * 20
-
-
-@pytest.fixture(autouse=True)
-def quiet(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    datasets.disable_progress_bars()
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.from_file(sample.tokenizer_path())
-
-
-@pytest.fixture(scope="module")
-def expected(tokenizer):
-    return [None if text is None else tokenizer.encode(text).ids for text in TEXTS]
-
-
-@pytest.fixture
-def dataset():
-    return datasets.Dataset.from_dict({"text": TEXTS, "n": list(range(len(TEXTS)))})
+pytestmark = pytest.mark.usefixtures("quiet_datasets")
 
 
 def test_the_default_format(dataset, tokenizer, expected):

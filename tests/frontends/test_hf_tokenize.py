@@ -2,50 +2,34 @@
 
 import json
 import os
+import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
+import threading
 
 import datasets
 import pyarrow as pa
 import pytest
+from datasets.fingerprint import Hasher
 
+from corpora import DATASET_TEXTS
 from tokbatch import Tokenizer, sample
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform, TransformOptions
 from tokbatch.errors import ConfigError, EncodeError, InputError
 from tokbatch.frontends import hf_map
-from tokbatch.frontends.hf_datasets import tokenize
+from tokbatch.frontends.hf_datasets import map_function, tokenize
 
-TEXTS = [None, "a <mask> b", "", "Hello, world!", "日本語", "x\t<mask>"] * 20
+pytestmark = pytest.mark.usefixtures("quiet_datasets")
 INT32 = datasets.List(datasets.Value("int32"))
-
-
-@pytest.fixture(autouse=True)
-def quiet(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    datasets.disable_progress_bars()
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.from_file(sample.tokenizer_path())
-
-
-@pytest.fixture(scope="module")
-def expected(tokenizer):
-    return [None if text is None else tokenizer.encode(text).ids for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
 def expected_stats(tokenizer):
     transform = Transform(TransformOptions(), tokenizer)
-    return transform.transform(pa.record_batch({"text": pa.array(TEXTS)}))[1]
-
-
-@pytest.fixture
-def dataset():
-    return datasets.Dataset.from_dict({"text": TEXTS, "n": list(range(len(TEXTS)))})
+    return transform.transform(pa.record_batch({"text": pa.array(DATASET_TEXTS)}))[1]
 
 
 @pytest.fixture
@@ -60,7 +44,7 @@ def test_a_dataset(dataset, tokenizer, expected, expected_stats):
     assert tokenized.column_names == ["text", "n", "input_ids"]
     assert tokenized.features == datasets.Features({**dataset.features, "input_ids": INT32})
     assert tokenized["input_ids"] == expected
-    assert tokenized["text"] == TEXTS
+    assert tokenized["text"] == DATASET_TEXTS
     assert stats == expected_stats
     assert stats.lstrip_first_rows[:3] == (1, 5, 7)
 
@@ -84,7 +68,7 @@ def test_a_choice_of_rows_is_done_in_whole_batches(dataset, tokenizer, expected,
 
 @pytest.mark.parametrize("num_proc", [1, 2, 3])
 def test_processes_after_the_tokenizer_was_used(dataset, tokenizer, expected, expected_stats, num_proc):
-    tokenizer.encode_batch(TEXTS)
+    tokenizer.encode_batch(DATASET_TEXTS)
     tokenized, stats = tokenize(dataset, tokenizer, num_proc=num_proc, remove_columns="text", batch_size=10)
     assert tokenized.column_names == ["n", "input_ids"]
     assert tokenized["input_ids"] == expected
@@ -107,7 +91,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_start_methods(tmp_path, engine, method):
     script = tmp_path / "script.py"
     script.write_text(SPAWNED)
@@ -116,6 +100,29 @@ def test_start_methods(tmp_path, engine, method):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["150", "50", "50"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_processes_that_are_forked_while_threads_use_the_tokenizer(dataset, tokenizer, expected):
+    """A lock of the tokenizer that some thread holds at the fork would be held in the child for ever."""
+    over = threading.Event()
+
+    def use():
+        while not over.is_set():
+            tokenizer.encode_batch(DATASET_TEXTS * 20)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            tokenized, _ = tokenize(dataset, tokenizer, num_proc=2, load_from_cache_file=False)
+            assert tokenized["input_ids"] == expected
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 class Counted:
@@ -133,7 +140,10 @@ class Counted:
 
 
 FRESH = """
-import json, sys, datasets
+import json, sys, time
+real = time.time
+time.time = lambda: real() + 40 * 86400
+import datasets
 from tokbatch.frontends.hf_datasets import tokenize
 from tokbatch.frontends import hf_map
 from pathlib import Path
@@ -152,7 +162,7 @@ def test_the_cache_is_hit_by_whoever_asks_for_the_same(on_disk, tokenizer, monke
     assert counted.batches > 0
     made = counted.batches
     used = pickle.loads(pickle.dumps(tokenizer))
-    used.encode_batch(TEXTS)
+    used.encode_batch(DATASET_TEXTS)
     auto = [sample.tokenizer_path(), used, Tokenizer.from_file(sample.tokenizer_path(), "auto")]
     for again in auto:
         for num_proc in (None, 2):
@@ -161,11 +171,20 @@ def test_the_cache_is_hit_by_whoever_asks_for_the_same(on_disk, tokenizer, monke
             assert cached_stats == stats
     assert counted.batches == made
 
-    # In a new interpreter with another seed for its hashes.
+    # In a new interpreter, in another folder, on another day, with another seed for its hashes and another copy of the
+    # tokenizer's file.
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
-    arguments = [tmp_path / "saved", sample.tokenizer_path(), tmp_path / "cache"]
+    (tmp_path / "elsewhere").mkdir()
+    copy = shutil.copyfile(sample.tokenizer_path(), tmp_path / "elsewhere/other-name.json")
+    os.utime(copy, (1, 1))
+    arguments = [tmp_path / "saved", copy, tmp_path / "cache"]
     done = subprocess.run(
-        [sys.executable, "-c", FRESH, *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", FRESH, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path / "elsewhere",
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     ids, told = json.loads(done.stdout.splitlines()[-1])
@@ -195,6 +214,7 @@ def other_tokenizer():
         ("sample", {"id_column": "ids"}),
         ("sample", {"round_trip_column": "found"}),
         ("sample", {"round_trip": "off"}),
+        ("sample", {"on_bad_row": "null"}),
     ],
 )
 def test_the_cache_is_not_hit_where_something_else_would_come_out(on_disk, monkeypatch, tokenizer, options):
@@ -207,6 +227,39 @@ def test_the_cache_is_not_hit_where_something_else_would_come_out(on_disk, monke
     }[tokenizer]()
     tokenize(on_disk, given, **options)
     assert counted.batches > 0
+
+
+def changed(content, path, value):
+    """A tokenizer of the sample's file with another value at one place of it."""
+    content = json.loads(json.dumps(content))
+    *way, last = path
+    place = content
+    for key in way:
+        place = place[key]
+    place[last] = value
+    return Tokenizer.from_json(json.dumps(content))
+
+
+def test_each_change_of_the_file_that_can_change_ids_has_a_fingerprint_of_its_own():
+    content = json.loads(sample.tokenizer_path().read_text())
+    mask = next(i for i, token in enumerate(content["added_tokens"]) if token["content"] == "<mask>")
+    merges = content["model"]["merges"]
+    changes = [
+        (("version",), content["version"]),  # no change
+        (("truncation",), {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}),
+        (("truncation",), {"direction": "Left", "max_length": 3, "strategy": "LongestFirst", "stride": 0}),
+        (("normalizer",), {"type": "Lowercase"}),
+        (("post_processor",), None),
+        (("model", "merges"), [merges[1], merges[0], *merges[2:]]),
+        (("model", "ignore_merges"), not content["model"].get("ignore_merges", False)),
+        *((("added_tokens", mask, flag), not content["added_tokens"][mask][flag]) for flag in ("lstrip", "normalized")),
+        (("added_tokens", mask, "single_word"), True),
+    ]
+    tokenizers = [changed(content, path, value) for path, value in changes]
+    same = Tokenizer.from_json(json.dumps(content))
+    hashes = [Hasher.hash(map_function(tokenizer)) for tokenizer in [same, *tokenizers]]
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes)) == len(changes)
 
 
 def test_the_cache_is_not_hit_by_another_version(on_disk, monkeypatch):
@@ -225,6 +278,7 @@ def test_a_dict_of_splits(dataset, tokenizer, expected):
     assert tokenized["test"]["input_ids"] == expected[:4]
     assert tokenized["none"].features == tokenized["train"].features
     assert {name: each.documents for name, each in stats.items()} == {"train": 120, "test": 4, "none": 0}
+    assert stats == {name: tokenize(split, tokenizer).stats for name, split in splits.items()}
 
 
 def test_the_format_stays(dataset, tokenizer):
@@ -232,21 +286,21 @@ def test_the_format_stays(dataset, tokenizer):
     tokenized, _ = tokenize(chosen, tokenizer)
     assert tokenized.format["type"] == "numpy"
     assert tokenized.format["columns"] == ["n", "input_ids"]
-    assert tokenized[3]["input_ids"].tolist() == tokenizer.encode(TEXTS[3]).ids
+    assert tokenized[3]["input_ids"].tolist() == tokenizer.encode(DATASET_TEXTS[3]).ids
     assert tokenize(dataset.with_format("arrow"), tokenizer).dataset.format["type"] == "arrow"
 
 
 def test_round_trip_columns(dataset, tokenizer):
     tokenized, stats = tokenize(dataset, tokenizer, round_trip_column="round_trip", batch_size=11)
-    ids = tokenizer.encode_batch(TEXTS)
-    assert tokenized["round_trip"] == tokenizer.verify_batch(TEXTS, ids).to_pylist()
+    ids = tokenizer.encode_batch(DATASET_TEXTS)
+    assert tokenized["round_trip"] == tokenizer.verify_batch(DATASET_TEXTS, ids).to_pylist()
     assert set(tokenized.features["round_trip"]) == {"verdict", "lstrip_chars", "rstrip_chars", "unk_tokens"}
     kept = tokenized.filter(lambda found: found is not None and found["verdict"] == "exact", input_columns="round_trip")
     assert len(kept) == stats.exact_documents > 0
     # What was truncated has lost text by request, and has no verdict.
     cut, stats = tokenize(dataset, tokenizer, round_trip_column="round_trip", max_length=4)
     assert cut["round_trip"][3] is None
-    assert cut["input_ids"][3] == [*tokenizer.encode(TEXTS[3]).ids[:3], tokenizer.token_to_id("</s>")]
+    assert cut["input_ids"][3] == [*tokenizer.encode(DATASET_TEXTS[3]).ids[:3], tokenizer.token_to_id("</s>")]
     assert stats.truncated_documents > 0
 
 
@@ -282,7 +336,7 @@ def test_a_stream_keeps_its_order_and_counts(dataset, tokenizer, expected, expec
     for _ in range(2):  # a second epoch counts anew
         seen = list(tokenized)
         assert [row["input_ids"] for row in seen] == expected
-        assert [row["n"] for row in seen] == list(range(len(TEXTS)))
+        assert [row["n"] for row in seen] == list(range(len(DATASET_TEXTS)))
         assert stats.so_far() == expected_stats
 
 
@@ -303,7 +357,7 @@ def test_a_dict_of_streams(dataset, tokenizer, expected):
     tokenized, stats = tokenize(splits, tokenizer, remove_columns=["text", "n"])
     assert isinstance(tokenized, datasets.IterableDatasetDict)
     assert list(tokenized["train"]) == [{"input_ids": ids} for ids in expected]
-    assert stats["train"].so_far().documents == len(TEXTS)
+    assert stats["train"].so_far().documents == len(DATASET_TEXTS)
 
 
 def test_the_memory_of_a_stream_does_not_grow(tokenizer):
@@ -320,6 +374,40 @@ def test_the_memory_of_a_stream_does_not_grow(tokenizer):
             held.append(pa.total_allocated_bytes())
     assert max(held) < 1.5 * held[0] + (1 << 20)
     assert stats.so_far().documents == 4000
+
+
+LONG_STREAM = """
+import sys, datasets
+from tokbatch.frontends.hf_datasets import tokenize
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def rows():
+    for number in range(60_000):
+        yield {"text": " ".join(f"{number * 7919 + word:x}" for word in range(250))}
+
+features = datasets.Features({"text": datasets.Value("string")})
+stream = datasets.IterableDataset.from_generator(rows, features=features)
+tokenized, stats = tokenize(stream, sys.argv[1], batch_size=500)
+for number, row in enumerate(tokenized):
+    if number % 5000 == 4999:
+        print(resident())
+assert stats.so_far().documents == 60_000
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="there is no /proc to read the memory from")
+def test_the_memory_of_the_process_is_flat_over_a_long_stream():
+    """A hundred megabytes of ever new text, of which nothing stays: the caches are full after some of it."""
+    command = [sys.executable, "-c", LONG_STREAM, sample.tokenizer_path()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    held = [int(line) for line in done.stdout.split()]
+    assert len(held) == 12
+    assert max(held[6:]) - max(held[:6]) < 16 << 20, held
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class _Work:
         if self._accumulator is not None:
             from pyspark import TaskContext
 
-            context = TaskContext.get()
+            context: Any = TaskContext.get()
             self._accumulator.add({context.stageId(): {context.partitionId(): stats.to_json()}})
 
 
@@ -110,7 +110,9 @@ def _loaded(pickled_function: bytes) -> TableFunction:
 def _accumulator(frame: Any) -> Any:
     from pyspark.accumulators import AccumulatorParam
 
-    class ByStageAndPartition(AccumulatorParam):  # type: ignore[misc]
+    base: Any = AccumulatorParam
+
+    class ByStageAndPartition(base):  # type: ignore[misc]
         """Statistics by stage and partition; the same partition again takes its own place."""
 
         def zero(self, value: Any) -> dict[int, Any]:

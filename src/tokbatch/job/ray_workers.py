@@ -9,6 +9,7 @@ that has others refuses to work. The cluster is the one that the process is conn
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import signal
@@ -195,7 +196,7 @@ def connected() -> Any:
         in_main_thread = threading.current_thread() is threading.main_thread()
         before = signal.getsignal(signal.SIGTERM)
         try:
-            ray.init(log_to_driver=False, logging_level="warning")
+            ray.init(log_to_driver=False, logging_level=logging.WARNING)
             _own_cluster.append(True)
         except Exception as error:  # whatever keeps a cluster from answering
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
