@@ -251,6 +251,17 @@ def test_statistics_of_sizes_that_would_end_the_process(tmp_path):
     raise AssertionError("no such footer was made")
 
 
+@pytest.mark.parametrize("name", ["dictionary.parquet", "plain.parquet"])
+def test_a_path_of_a_column_that_is_damaged_where_a_row_group_repeats_it(tmp_path, name):
+    content = GOOD[name]()
+    start, stop = footer_of(content)
+    head, *groups = content[start:stop].split(b"\x04text")  # the schema has the first one
+    assert len(groups) > 3
+    footer = head + b"\x04text" + b"\x04te\xec\xf4".join(groups)
+    (tmp_path / name).write_bytes(content[:start] + footer + content[stop:])
+    assert read_texts(tmp_path / name, name) == DOCUMENTS
+
+
 def test_offsets_that_lead_out_of_a_column(tmp_path):
     """pyarrow does not look at the offsets of an Arrow file; what follows them reads other memory, or ends."""
     schema = pa.schema([("text", pa.string()), ("id", pa.int64())])

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokbatch.errors import InputError
-from tokbatch.job.arrow_checks import check_lengths, check_offsets
+from tokbatch.job.arrow_checks import check_offsets
 from tokbatch.job.files import READ_ERRORS, open_file, unreadable
 from tokbatch.job.inputs import Input
 from tokbatch.job.sizes import bounded, text_bytes
@@ -98,7 +98,7 @@ class ArrowSource(ScannedSource):
                 reader = pa.ipc.open_stream(pa.PythonFile(noted, mode="r"))
                 start = noted.take()[1]
                 while (batch := next(reader, None)) is not None:
-                    check_lengths(batch)
+                    check_offsets(batch)
                     checksum, stop = noted.take()
                     before = tuple(place for place in dictionaries if place[1] <= start)
                     text = self._text_bytes(batch)

@@ -45,6 +45,9 @@ class ParquetSource:
             try:
                 self.metadata = pq.read_metadata(pa.PythonFile(file, mode="r"))
                 self.schema = pq.ParquetFile(pa.PythonFile(file, mode="r"), metadata=self.metadata).schema_arrow
+                leaves = range(self.metadata.num_columns)
+                # That a row group repeats the paths of its columns is not relied on: they may be damaged.
+                self._paths = [self.metadata.schema.column(leaf).path for leaf in leaves]
                 self._rows = [self.metadata.row_group(index).num_rows for index in range(self.metadata.num_row_groups)]
             except READ_ERRORS as error:
                 raise unreadable(error, source.name) from None
@@ -109,7 +112,7 @@ class ParquetSource:
         group, found = self.metadata.row_group(index), set[str]()
         for leaf in leaves:
             column = group.column(leaf)
-            name = column.path_in_schema
+            name = self._paths[leaf]
             if (
                 column.total_uncompressed_size < REPEATED_ROW * self._rows[index]
                 and not {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}.isdisjoint(column.encodings)
@@ -131,10 +134,10 @@ class ParquetSource:
             repeats = self.metadata.schema.column(leaf).max_repetition_level > 0
             values, rows = column.num_values, self._rows[index]
             if values < rows or (values > rows and (rows == 0 or not repeats)):
-                what = f"the footer says {values} values of {column.path_in_schema} in {rows} rows"
+                what = f"the footer says {values} values of {self._paths[leaf]} in {rows} rows"
                 raise InputError(f"cannot be read: {what}", where=self._place(index))
             if column.total_uncompressed_size < 0:
-                what = f"the footer says {column.total_uncompressed_size} bytes of {column.path_in_schema}"
+                what = f"the footer says {column.total_uncompressed_size} bytes of {self._paths[leaf]}"
                 raise InputError(f"cannot be read: {what}", where=self._place(index))
             size += column.total_uncompressed_size
         return size
@@ -166,8 +169,7 @@ class ParquetSource:
 
     def _leaves(self, column: str) -> list[int]:
         """Give the leaf columns of Parquet that belong to a column, or to a field of one."""
-        paths = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)]
-        return [i for i, path in enumerate(paths) if path == column or path.startswith(f"{column}.")]
+        return [i for i, path in enumerate(self._paths) if path == column or path.startswith(f"{column}.")]
 
 
 class _NotReadError(OSError):
