@@ -33,10 +33,11 @@ On the command line, `--set a.b=value` lays a value over the file's. The value i
 'tokenizer.append=["<|endoftext|>"]'`); what is not TOML is a string, so that `--set output.path=out/a` needs no quotes.
 
 Exit status of `tokbatch run`: 0 done, 1 the job failed or found a loss that the policy forbids, 2 a bad command or
-config, 130 interrupted. What is finished of an interrupted or failed job stays, and `--resume` goes on from there:
-with the same settings, except for `run.workers`, `run.retries`, `run.max_memory`, `run.cached_pretokens`,
-`run.on_bad_file`, `run.on_bad_row` and `check.on_lossy`, which may change: shards with failed or lossy documents are
-then made again. The unit of resuming is the shard; `run.shard_bytes` makes shards smaller.
+config (a column that the input does not have is one), 130 interrupted. What is finished of an interrupted or failed job
+stays, and `--resume` goes on from there: with the same settings, except for `run.workers`, `run.retries`,
+`run.max_memory`, `run.cached_pretokens`, `run.on_bad_file`, `run.on_bad_row` and `check.on_lossy`, which may change:
+shards with failed or lossy documents are then made again. The unit of resuming is the shard; `run.shard_bytes` makes
+shards smaller.
 
 A worker takes some 270 MB with the default `run.batch_bytes`, however large files, row groups and columns are; a
 document that is longer than a batch takes 12 bytes of memory for each of its own (6 GB for one of 500 MB).

@@ -119,9 +119,15 @@ class VerifyError(TokbatchError):
 
 
 class InputError(TokbatchError):
-    """An input cannot be read: no such file, not Parquet, no such column, a wrong type."""
+    """An input cannot be read: no such file, not Parquet, no such column, a wrong type.
+
+    Where it is about a column that a config or an argument names, the code is `WRONG_COLUMN`.
+    """
 
     code = "bad-input"
+
+
+WRONG_COLUMN = "wrong-column"
 
 
 class OutputError(TokbatchError):

@@ -52,6 +52,9 @@ class FakeEngine:
     def token_to_id(self, token: str) -> int | None:
         return VOCAB.get(token)
 
+    def id_to_token(self, token_id: int) -> str | None:
+        return next((token for token, known in VOCAB.items() if known == token_id), None)
+
     def encode_batch(self, texts: TextColumn, add_special_tokens: bool, keep_going: bool = False) -> IdColumn:
         self.calls.append(("encode", texts.rows))
         lists: list[list[int]] = []

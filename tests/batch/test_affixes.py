@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batch.fake_engine import FakeEngine
-from tokbatch.batch.affixes import Affixes, build_affixes, ids_in_column, put_around
+from batch.fake_engine import VOCAB, FakeEngine
+from tokbatch.batch.affixes import TOKENS_SHOWN, Affixes, build_affixes, ids_in_column, put_around
 from tokbatch.batch.token_source import FromColumn
 from tokbatch.engine.columns import IdColumn
 from tokbatch.errors import ConfigError, InputError
@@ -32,7 +32,20 @@ def test_all_problems_at_once():
         "prepend.0: 'nope' is not in the vocabulary",
         "append.0: the tokenizer's template already adds '</s>'",
     ]
-    assert "add_special_tokens" in caught.value.hint
+    tokens, template = caught.value.hint.split("; ")
+    assert tokens.startswith("its special tokens are ")
+    assert template == "add_special_tokens = false leaves the template out"
+
+
+def test_tokens_to_choose_from_are_named_the_nearest_first():
+    with pytest.raises(ConfigError) as caught:
+        build(["<eos>"])
+    assert caught.value.hint == "its special tokens are '<s>', '</s>', '<mask>'"
+    many = FakeEngine(special_ids=frozenset(VOCAB.values()))
+    with pytest.raises(ConfigError, match=rf"'.*' and {len(VOCAB) - TOKENS_SHOWN} more$"):
+        build(["none like it"], engine=many)
+    with pytest.raises(ConfigError, match="the tokenizer has no special tokens"):
+        build(["<eos>"], engine=FakeEngine(special_ids=frozenset()))
 
 
 def test_what_the_template_adds_is_refused_only_where_it_does():

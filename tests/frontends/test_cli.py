@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -37,6 +38,7 @@ def test_run_says_where_on_stdout_and_talks_on_stderr(job):
     folder, _, result = job
     assert result.stdout == f"{folder / 'out'}\n"
     assert "70 documents" in result.stderr
+    assert "10 null, 0 failed" in result.stderr
     assert "stripped" in result.stderr
 
 
@@ -47,7 +49,12 @@ def test_run_twice(job):
         f"error: {job[0] / 'out'}: the folder has a job's output already",
         "hint: go on with it by --resume, or start anew with --overwrite",
     ]
-    assert "nothing left to do" in tokbatch("run", config, "--resume").stderr
+    resumed = tokbatch("run", config, "--resume").stderr.splitlines()
+    assert resumed[1].startswith("before: 1 of 1 shard finished, ")
+    assert resumed[2].startswith("nothing left to do")
+    elsewhere = tokbatch("run", config, "--resume", "--set", "output.path=new").stderr.splitlines()
+    assert elsewhere[0].startswith("nothing to resume: there is no ")
+    assert elsewhere[0].endswith("new yet; a new job begins")
     tokbatch("run", config, "--resume", "--overwrite", expect=2)
 
 
@@ -87,6 +94,7 @@ def test_verify_and_report(job):
     assert "1 part, 70 rows, 70 made anew: 0 problems" in verified.stderr
     report = tokbatch("report", folder / "out").stdout
     assert "<mask>" in report
+    assert "10 null documents, without a text to give back" in report
     assert "U+3000 IDEOGRAPHIC SPACE" in report
     content = json.loads(tokbatch("report", folder / "out", "--json").stdout)
     assert content["total"]["documents"] == 70
@@ -104,6 +112,17 @@ def test_plan_writes_nothing(tmp_path):
     assert "a.parquet" in plan
     assert "input_ids: list<element: int32 not null>" in plan
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "job.toml"]
+
+
+def test_a_resumed_run_tells_its_own_speed(tmp_path):
+    write_corpus(tmp_path, "a.parquet", 200, row_group=20)
+    config = write_config(tmp_path, run__shard_bytes=300)
+    tokbatch("run", config)
+    (tmp_path / "out/manifest.json").unlink()
+    sorted((tmp_path / "out/.tokbatch/shards").iterdir())[0].unlink()
+    said = tokbatch("run", config, "--resume").stderr
+    assert "before: 9 of 10 shards finished, " in said
+    assert re.search(r"tokens; this time [\d.]+ k?B in [\d.]+ s, ", said)
 
 
 def test_five_mistakes_are_five_lines(tmp_path):
@@ -124,13 +143,14 @@ def test_five_mistakes_are_five_lines(tmp_path):
 @pytest.mark.parametrize(
     ("dotted", "status", "said"),
     [
-        ({"input__text_column": "txt"}, 1, "there is no column 'txt'"),
+        ({"input__text_column": "txt"}, 2, "input.text_column: there is no column 'txt' in a.parquet"),
         ({"input__files": ["none.parquet"]}, 1, "none.parquet: cannot be read: No such file or directory"),
         ({"input__files": ["job.toml"]}, 1, "job.toml: not a Parquet file"),
         ({"tokenizer__file": "job.toml"}, 1, "job.toml"),
         ({"tokenizer__file": "none.json"}, 1, "none.json"),
         ({"tokenizer__append": ["<none>"]}, 2, "tokenizer.append"),
-        ({"input__keep_columns": ["idd"]}, 1, "idd"),
+        ({"input__keep_columns": ["idd"]}, 2, "input.keep_columns: there is no column 'idd' in a.parquet"),
+        ({"input__files": "a"}, 2, 'input.files: expected a list of strings, got "a" (write ["a"])'),
         ({"output__path": "a.parquet/out"}, 1, "a.parquet/out"),
         ({"output__id_column": "id"}, 2, "id"),
         ({"output__path": "x" * 300}, 1, "cannot write: File name too long"),
@@ -209,6 +229,14 @@ def test_explain_refuses_an_engine_that_is_none():
     )
 
 
+def test_a_config_is_no_tokenizer(tmp_path):
+    config = write_config(tmp_path)
+    for arguments in (("inspect", config), ("explain", config, "a"), ("count", config, "a.parquet")):
+        said = tokbatch(*arguments, expect=1).stderr.splitlines()
+        assert said[0].startswith(f"error: {config}: ")
+        assert said[1] == "hint: a tokenizer.json is wanted here, and this looks like the config of a job"
+
+
 def test_inspect():
     result = tokbatch("inspect", TOKENIZER)
     assert "<mask>" in result.stdout
@@ -224,13 +252,16 @@ def test_count(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = tokbatch("count", TOKENIZER, "a.parquet").stdout.splitlines()
     assert [line.split() for line in lines] == [["tokens", "documents", "file"], [str(tokens), "20", "a.parquet"]]
-    nested = tokbatch("count", TOKENIZER, tmp_path / "b.parquet", "--column", "meta.body", "--no-special-tokens").stdout
+    options = ("--text-column", "meta.body", "--no-special-tokens")
+    nested = tokbatch("count", TOKENIZER, tmp_path / "b.parquet", *options).stdout
     assert nested.splitlines()[1].split()[:2] == [
         str(len(tokenizer.encode("a <mask>", add_special_tokens=False).ids)),
         "2",
     ]
-    both = tokbatch("count", TOKENIZER, "a.parquet", tmp_path / "a.parquet", "b.parquet", expect=1)
-    assert "error: b.parquet: --column: there is no column 'text'" in both.stderr
+    both = tokbatch("count", TOKENIZER, "a.parquet", tmp_path / "a.parquet", "b.parquet", expect=2)
+    assert both.stderr.splitlines()[0] == "--text-column: there is no column 'text' in b.parquet"
+    alone = tokbatch("count", TOKENIZER, "b.parquet", expect=2)
+    assert alone.stdout == ""
 
 
 def test_help_teaches_with_examples():

@@ -81,7 +81,7 @@ def test_values_of_every_shape():
         ),
         (
             with_keys(input__keep_columns="id"),
-            ['input.keep_columns: expected "all" or a list of strings, got "id"'],
+            ['input.keep_columns: expected "all" or a list of strings, got "id" (write ["id"])'],
         ),
         (with_keys(input__files=["a", 3]), ["input.files[1]: expected a string, got 3"]),
         (

@@ -148,5 +148,5 @@ def test_formats_that_do_not_go_together(tmp_path):
         load_config(config)
     assert caught.value.problems == [
         'output.compression: expected "none" for the format "megatron", got "zstd"',
-        'input.keep_columns: the format "megatron" has no place for other columns than the ids',
+        'input.keep_columns: the format "megatron" has no place for other columns than the ids: set it to []',
     ]

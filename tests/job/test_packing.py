@@ -155,10 +155,10 @@ def test_what_does_not_go_with_packing(tmp_path):
     config.write_text(given + '\n[output.packing]\nlength = 8\npad = "<none>"\n')
     assert problems_of(config) == [
         'output.packing: the format "bin" is for whole documents',
-        'input.keep_columns: the format "bin" has no place for other columns than the ids',
+        'input.keep_columns: the format "bin" has no place for other columns than the ids: set it to []',
     ]
     assert problems_of(config, ["output.format=parquet"]) == [
-        "input.keep_columns: packed rows have no place for columns of documents",
+        "input.keep_columns: packed rows have no place for columns of documents: set it to []",
         "output.max_part_bytes: packed parts are limited by run.shard_bytes",
     ]
     write_corpus(tmp_path, "a.parquet", 3)

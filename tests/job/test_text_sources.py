@@ -92,6 +92,13 @@ def test_compressed_files(tmp_path, suffix):
         (unit,) = source.units()
         assert unit.rows == 200
         assert read(source)["text"].to_pylist() == texts
+    if suffix == ".gz":  # zeros behind it are padding
+        for zeros in (1, 512, 100_000):
+            path.write_bytes(pack(data[:half]) + pack(data[half:]) + b"\0" * zeros)
+            source = opened(path)
+            assert [unit.rows for unit in source.units()] == [200]
+            assert read(source)["text"].to_pylist() == texts
+            assert source.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     broken = pack(data)
     for content in (broken[:-1], broken[: len(broken) // 2], broken + b"garbage", b"", data):
         (tmp_path / f"bad.jsonl{suffix}").write_bytes(content)
@@ -122,6 +129,7 @@ BAD_LINES = [
     ('{"text": 1}', "not as the columns are: Expected `str | null`, got `int`"),
     ('{"text": "\\ud800 "}', "not JSON"),
     ('{"text": NaN}', "not JSON"),
+    ('{"text": 1, "text": "y"}', "not as the columns are: Expected `str | null`, got `int`"),
     ('{"text": "a", "n": "one"}', "not as the columns are: Expected `int | null`"),
     ('{"text": "a", "n": 9223372036854775808}', "not as the columns are"),
     ('{"text": "a", "deep": ' + "[" * 5000 + "]" * 5000 + "}", "not JSON|nested too deeply"),
@@ -255,3 +263,9 @@ def test_files_that_are_a_document_each(tmp_path, monkeypatch):
     (tmp_path / "d/0/00.txt").write_text("another")
     with pytest.raises(InputError, match="has changed"):
         read(open_source(found), units=source.units(), bad={})
+
+
+def test_of_a_key_that_stands_twice_the_last_counts(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "a", "n": 1, "text": "b", "n": 2}\n')
+    assert read(opened(path, columns=("n",))).to_pydict() == {"text": ["b"], "n": [2]}

@@ -7,6 +7,7 @@ missing in silence; what stands in a column is checked row by row.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError
 
 Affix = int | FromColumn
+TOKENS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,17 @@ class Affixes:
         return max((affix for affix in (*self.before, *self.after) if isinstance(affix, int)), default=-1)
 
 
+def tokens_to_choose(engine: Engine, wanted: str) -> str:
+    """Say which special tokens there are, those that look like the wanted one first."""
+    tokens = [token for i in sorted(engine.special_ids) if (token := engine.id_to_token(i)) is not None]
+    near = difflib.get_close_matches(wanted, tokens, TOKENS_SHOWN, 0.5)
+    shown = list(dict.fromkeys([*near, *tokens]))
+    if not shown:
+        return "the tokenizer has no special tokens"
+    more = f" and {len(shown) - TOKENS_SHOWN:,} more" if len(shown) > TOKENS_SHOWN else ""
+    return f"its special tokens are {', '.join(map(repr, shown[:TOKENS_SHOWN]))}{more}"
+
+
 def build_affixes(
     engine: Engine,
     add_special_tokens: bool,
@@ -60,6 +73,7 @@ def build_affixes(
 ) -> Affixes:
     """Check the tokens of a job's options against vocabulary and template. Raises `ConfigError` with all problems."""
     problems: list[str] = []
+    hints: list[str] = []
     in_template = engine.single_template if add_special_tokens else (None,)
     replaced: dict[int, Affix] = {}
 
@@ -69,6 +83,8 @@ def build_affixes(
         token_id = engine.token_to_id(source)
         if token_id is None:
             problems.append(f"{where}: {source!r} is not in the vocabulary")
+            if not hints:
+                hints.append(tokens_to_choose(engine, source))
             return -1
         return token_id
 
@@ -90,8 +106,9 @@ def build_affixes(
                 problems.append(f"{name}.{index}: the tokenizer's template already adds {source!r}")
             affixes.append(found)
     if problems:
-        hint = "add_special_tokens = false leaves the template out" if "already adds" in " ".join(problems) else None
-        raise ConfigError("; ".join(problems), problems=problems, hint=hint)
+        if "already adds" in " ".join(problems):
+            hints.append("add_special_tokens = false leaves the template out")
+        raise ConfigError("; ".join(problems), problems=problems, hint="; ".join(hints) or None)
     if not template:
         return Affixes(tuple(before), tuple(after), add_special_tokens)
     place = around.index(None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokbatch.errors import InputError
+from tokbatch.errors import WRONG_COLUMN, InputError
 
 FieldPath = tuple[int, ...]
 """Where a field is: the index of its column, then of the field in the struct, and so on."""
@@ -23,7 +23,7 @@ def find_field(schema: pa.Schema, name: str, where: str) -> FieldPath:
     path = _find(list(schema), name)
     if path is None:
         names = list(_names(schema))
-        raise InputError(f"there is no column {name!r}", where=where, hint=_hint(name, names))
+        raise InputError(f"there is no column {name!r}", where=where, hint=_hint(name, names), code=WRONG_COLUMN)
     return path
 
 

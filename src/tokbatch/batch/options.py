@@ -15,7 +15,7 @@ from tokbatch.batch.fields import FieldPath, field_of, find_field
 from tokbatch.batch.round_trip import VERIFICATION_TYPE
 from tokbatch.batch.token_source import TokenSource
 from tokbatch.engine.protocol import Engine
-from tokbatch.errors import ConfigError, InputError
+from tokbatch.errors import WRONG_COLUMN, ConfigError, InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,14 @@ def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes)
     """
     text = find_field(schema, options.text_column, "text_column")
     affix_columns = tuple((name, find_field(schema, name, "tokens from a column")) for name in affixes.columns)
-    for name, path in ((options.text_column, text), *affix_columns):
-        text_column(pa.nulls(0, field_of(schema, path).type), where=f"column {name!r}")
+    called = [(options.text_column, text, "text_column")]
+    called += [(name, path, "tokens from a column") for name, path in affix_columns]
+    for name, path, option in called:
+        try:
+            text_column(pa.nulls(0, field_of(schema, path).type))
+        except InputError as error:
+            what = f"column {name!r}: {error.message}"
+            raise InputError(what, where=option, hint=error.hint, code=WRONG_COLUMN) from None
     kept = _kept_columns(schema, options, text)
     fields = [schema.field(index) for index in kept]
     for name, count in Counter(schema.field(index).name for index in kept).items():
@@ -126,8 +132,8 @@ def build_layout(schema: pa.Schema, options: TransformOptions, affixes: Affixes)
             raise InputError(
                 f"there are {count} columns {name!r}", where="keep_columns", hint="rename one of them, or keep others"
             )
-    called = {"id_column": "the ids are", "round_trip_column": "what the round trip finds is"}
-    for (option, what), new in zip(called.items(), options.new_columns, strict=False):
+    whose = {"id_column": "the ids are", "round_trip_column": "what the round trip finds is"}
+    for (option, what), new in zip(whose.items(), options.new_columns, strict=False):
         if new.name in {field.name for field in fields}:
             taken = "the ids" if new.name == options.id_column and option != "id_column" else "a kept column"
             raise ConfigError(
@@ -146,7 +152,10 @@ def _kept_columns(schema: pa.Schema, options: TransformOptions, text: FieldPath)
     for name, path in zip(options.keep_columns, paths, strict=True):
         if len(path) > 1:
             raise InputError(
-                f"{name!r} is a field inside of a column", where="keep_columns", hint="only whole columns are kept"
+                f"{name!r} is a field inside of a column",
+                where="keep_columns",
+                hint="only whole columns are kept",
+                code=WRONG_COLUMN,
             )
     if len(set(paths)) < len(paths):
         raise ConfigError("a column is named twice", where="keep_columns")

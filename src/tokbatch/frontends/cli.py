@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tokbatch._version import __version__
-from tokbatch.errors import ConfigError, EngineWarning, SpecError, TokbatchError
+from tokbatch.errors import WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -72,11 +72,16 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
                 command(*args, **kw)
             sys.stdout.flush()
         except ConfigError as error:
-            _say(*(error.problems if len(error.problems) > 1 or not error.where else [str(error)]))
-            if error.hint and len(error.problems) > 1:
+            # A line for each mistake, with the key before it: of a whole config, or the one that was found later.
+            alone = error.problems == [error.message]
+            _say(*([f"{error.where}: {error.message}" if error.where else error.message] if alone else error.problems))
+            if error.hint:
                 _say(f"hint: {error.hint}")
             raise typer.Exit(2) from None
         except TokbatchError as error:
+            if error.code == WRONG_COLUMN:
+                _say(str(error))
+                raise typer.Exit(2) from None
             _say(f"error: {error}")
             raise typer.Exit(1) from None
         except MemoryError:
@@ -115,7 +120,7 @@ def _root(
     Exit status:
         0    done
         1    it failed, or what was checked is not right
-        2    a bad command or config
+        2    a bad command or config, or no such column
         130  interrupted; a job goes on with --resume
 
     \b
@@ -161,16 +166,23 @@ def run(
     from tokbatch.job.progress import count, duration, megabytes, progress_for_people, rate, skipped
     from tokbatch.job.run import run_job
 
+    if resume and not loaded.output_path.exists():
+        _say(f"nothing to resume: there is no {_shown(loaded.output_path)} yet; a new job begins")
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
     stats, where = result.stats, loaded.output_path
     if result.already_done:
         _say(f"nothing left to do: {where} is complete{skipped(result.skipped)}")
         return
+    nulls = f"{stats.null_documents:,} null, " if stats.null_documents else ""
+    took = f"{duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}"
+    if result.text_bytes < stats.bytes:
+        took = f"; this time {megabytes(result.text_bytes)} in {took}"
+    else:
+        took = f" in {took}"
     _say(
-        f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {count(stats.tokens, 'token')}"
-        f" in {duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}",
+        f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {count(stats.tokens, 'token')}{took}",
         f"{stats.exact_documents:,} exact, {stats.stripped_documents:,} stripped, "
-        f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, "
+        f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, {nulls}"
         f"{stats.failed_documents:,} failed{skipped(result.skipped)}; see `tokbatch report {_shown(where)}`",
     )
     print(where)
@@ -323,8 +335,13 @@ def explain(
 @_told
 def count(
     tokenizer: TokenizerArgument,
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Parquet files, globs, folders, URLs.")],
-    column: Annotated[str, typer.Option(help="The column of texts; dotted for a nested field.")] = "text",
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILES...", help="Parquet, Arrow, JSON lines or text: paths, globs, folders, URLs."),
+    ],
+    text_column: Annotated[
+        str, typer.Option("--text-column", "--column", help="The column of texts; dotted for a nested field.")
+    ] = "text",
     engine: EngineOption = "auto",
     no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
 ) -> None:
@@ -332,15 +349,15 @@ def count(
 
     \b
         tokbatch count tokenizer.json data/*.parquet
-        tokbatch count org/name data/ --column body
+        tokbatch count org/name data/ --text-column body
     """
     from tokbatch.job.count import count_files
 
     loaded = _load(tokenizer, engine)
-    documents = tokens = 0
-    print(f"{'tokens':>15}  {'documents':>12}  file")
-    counted = 0
-    for name, file_documents, file_tokens in count_files(loaded, files, column, not no_special_tokens):
+    documents = tokens = counted = 0
+    for name, file_documents, file_tokens in count_files(loaded, files, text_column, not no_special_tokens):
+        if not counted:
+            print(f"{'tokens':>15}  {'documents':>12}  file")
         print(f"{file_tokens:>15,}  {file_documents:>12,}  {name}", flush=True)
         documents, tokens, counted = documents + file_documents, tokens + file_tokens, counted + 1
     if counted > 1:
@@ -359,6 +376,8 @@ def _load(tokenizer: str, engine: str) -> Any:
         return Tokenizer.from_pretrained(tokenizer, engine=engine)
     except SpecError as error:
         error.where = f"{tokenizer}: {error.where}" if error.where else tokenizer
+        if tokenizer.endswith(".toml"):
+            error.hint = "a tokenizer.json is wanted here, and this looks like the config of a job"
         raise
 
 

@@ -314,13 +314,16 @@ def _rules(config: _Sections) -> Iterator[tuple[tuple[str, ...], str]]:
             if output.format in ("megatron", "bin"):
                 yield (("output.packing", "output.format"), f'the format "{output.format}" is for whole documents')
             if source is not None and source.keep_columns:
-                yield ("input.keep_columns", "output.packing"), "packed rows have no place for columns of documents"
+                yield (
+                    ("input.keep_columns", "output.packing"),
+                    "packed rows have no place for columns of documents: set it to []",
+                )
             if output.max_part_bytes:
                 yield ("output.max_part_bytes", "output.packing"), "packed parts are limited by run.shard_bytes"
         if output.format in ("megatron", "bin") and source is not None and source.keep_columns:
             yield (
                 ("input.keep_columns", "output.format"),
-                f'the format "{output.format}" has no place for other columns than the ids',
+                f'the format "{output.format}" has no place for other columns than the ids: set it to []',
             )
         if "://" in output.path or not output.path:
             yield ("output.path",), f'expected a folder of this machine, got "{output.path}"'

@@ -142,7 +142,15 @@ def _mismatch(options: tuple[Any, ...], value: Any) -> str:
         choice for option in options if typing.get_origin(option) is Literal for choice in typing.get_args(option)
     ]
     near = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
-    return f"expected {expected}, got {_shown(value)}" + (f' (did you mean "{near[0]}"?)' if near else "")
+    is_list = any(typing.get_origin(option) is tuple for option in options)
+    guess = (
+        f' (did you mean "{near[0]}"?)'
+        if near
+        else f' (write ["{value}"])'
+        if is_list and isinstance(value, str)
+        else ""
+    )
+    return f"expected {expected}, got {_shown(value)}{guess}"
 
 
 def _words(option: Any) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow.compute as pc
 
 from tokbatch.batch.fields import find_field, values_of
-from tokbatch.errors import TokbatchError, located
+from tokbatch.errors import WRONG_COLUMN, TokbatchError, located
 from tokbatch.job.config import MEBIBYTE
 from tokbatch.job.inputs import list_files
 from tokbatch.job.sources import ReadOptions, open_source
@@ -28,11 +28,14 @@ def count_files(
         documents = tokens = 0
         try:
             opened = open_source(source, ReadOptions(text_column))
-            column = opened.schema.names[find_field(opened.schema, text_column, "--column")[0]]
+            column = opened.schema.names[find_field(opened.schema, text_column, "--text-column")[0]]
             for batch in opened.batches(opened.units(), [column], BATCH_BYTES, 0):
-                texts = values_of(batch, find_field(batch.schema, text_column, "--column"))
+                texts = values_of(batch, find_field(batch.schema, text_column, "--text-column"))
                 documents += batch.num_rows
                 tokens += pc.sum(tokenizer.count_batch(texts, add_special_tokens)).as_py() or 0
         except TokbatchError as error:
+            if error.code == WRONG_COLUMN:
+                error.message = f"{error.message} in {source.name}"
+                raise
             raise located(error, source.name) from None
         yield source.name, documents, tokens

@@ -8,6 +8,7 @@ no text.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
@@ -104,7 +105,7 @@ class LineSource(ScannedSource):
         with open_file(self.input.path, self.input.name) as file:
             try:
                 if self.codec:
-                    yield from _all(self._decompressed(file), size)
+                    yield from _all(_decompressed(file, self.codec), size)
                     return
                 start, stop = unit.place
                 file.seek(start)
@@ -114,9 +115,6 @@ class LineSource(ScannedSource):
             except READ_ERRORS as error:
                 raise unreadable(error, self.input.name) from None
 
-    def _decompressed(self, file: Any) -> Any:
-        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), self.codec)
-
     @cached_property
     def _scanned(self) -> tuple[list[Unit], str]:
         """Read the whole file once: its units, and its digest."""
@@ -124,7 +122,7 @@ class LineSource(ScannedSource):
             hashed = _Hashed(file)
             cutter = _Cutter(None if self.codec else UNIT_BYTES)
             try:
-                for block in _all(self._decompressed(hashed) if self.codec else hashed, BLOCK_BYTES):
+                for block in _all(_decompressed(hashed, self.codec) if self.codec else hashed, BLOCK_BYTES):
                     cutter.add(block)
                 while hashed.read(BLOCK_BYTES):  # what a decompressor leaves
                     pass
@@ -198,4 +196,21 @@ def read_whole(file: Any, path: str) -> bytes:
     codec = next((codec for suffix, codec in CODECS.items() if path.endswith(suffix)), None)
     if codec is None:
         return bytes(file.read())
-    return b"".join(_all(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec), BLOCK_BYTES))
+    return b"".join(_all(_decompressed(file, codec), BLOCK_BYTES))
+
+
+def _decompressed(file: Any, codec: str | None) -> Any:
+    return _Gunzipped(file) if codec == "gzip" else pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
+
+
+class _Gunzipped:
+    """A gzip file of any number of members. Zeros behind them are padding, which Arrow refuses."""
+
+    def __init__(self, file: Any):
+        self._file = gzip.GzipFile(fileobj=file, mode="rb")
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except (EOFError, zlib.error) as error:
+            raise OSError(str(error)) from None

@@ -20,11 +20,12 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 
 from tokbatch._version import __version__
+from tokbatch.batch.affixes import tokens_to_choose
 from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
 from tokbatch.engine.protocol import CACHED_PRETOKENS
-from tokbatch.errors import ConfigError, InputError, SpecError, TokbatchError, located
+from tokbatch.errors import WRONG_COLUMN, ConfigError, InputError, SpecError, TokbatchError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.files import Stamp, stamp_of
 from tokbatch.job.inputs import Input, InputList, list_inputs
@@ -105,7 +106,7 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
         try:
             if isinstance(looked, InputError):
                 raise looked
-            own = _output_schema(transform, sink, looked)
+            own = _output_schema(transform, sink, looked, is_first=not facts)
             union.add(source.name, own)
             facts.append(dataclasses.replace(looked, schema=own))
         except InputError as error:
@@ -211,7 +212,11 @@ def pad_id_of(config: JobConfig, tokenizer: Tokenizer) -> int:
         return 0
     token_id = tokenizer.token_to_id(packing.pad)
     if token_id is None:
-        raise ConfigError(f'"{packing.pad}" is no token of the vocabulary', where="output.packing.pad")
+        raise ConfigError(
+            f'"{packing.pad}" is no token of the vocabulary',
+            where="output.packing.pad",
+            hint=tokens_to_choose(tokenizer.engine, packing.pad),
+        )
     return token_id
 
 
@@ -298,9 +303,17 @@ def _look_into(
         return list(threads.map(look, inputs))
 
 
-def _output_schema(transform: Transform, sink: Sink, facts: InputFacts) -> pa.Schema:
-    """Give the schema of an input's parts; the transform refuses a missing column or a wrong type."""
+def _output_schema(transform: Transform, sink: Sink, facts: InputFacts, is_first: bool) -> pa.Schema:
+    """Give the schema of an input's parts; the transform refuses a missing column or a wrong type.
+
+    Where the first input lacks a column, the mistake is the config's, and its key is named first, as always then. Where
+    another had it, this one does not fit.
+    """
     try:
         return sink.part_schema(transform.output_schema(facts.schema))
     except InputError as error:
-        raise located(error, facts.input.name) from None
+        if error.code != WRONG_COLUMN or not is_first:
+            error.code = InputError.code
+            raise located(error, facts.input.name) from None
+        where, message = _dotted(error.where or ""), f"{error.message} in {facts.input.name}"
+        raise InputError(message, where=where, hint=error.hint, code=WRONG_COLUMN) from None

@@ -79,6 +79,8 @@ def _round_trip(rows: Sequence[Named]) -> list[str]:
     groups = [("", 1), ("", 2), ("documents by round trip", 4), ("lost to lstrip", 2), ("lost to rstrip", 2)]
     lines = render_table(table, groups=groups)
     total = rows[-1][1]
+    if total.null_documents:
+        lines.append(f"{count(total.null_documents, 'null document')}, without a text to give back")
     unchecked = total.documents - total.verified_documents - total.null_documents - total.failed_documents
     if unchecked > 0:
         lines.append(f"{unchecked:,} documents were not checked (check.round_trip)")

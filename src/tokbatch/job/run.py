@@ -171,6 +171,8 @@ class _Run:
         for name in self.quarantine.files:
             self._forget(name)
         self._count_finished()
+        if before is not None:
+            self._say_what_is_finished("before: ")
 
     def _pending(self) -> deque[Shard]:
         """Give what is left, the largest first, so that no worker works alone at the end."""
@@ -310,10 +312,10 @@ class _Run:
         self.storage.drop_partials(task.partial)
         return self.rows_done.pop(task.shard.index, 0)
 
-    def _say_what_is_finished(self) -> None:
+    def _say_what_is_finished(self, when: str = "") -> None:
         done, total = self.finished_bytes, sum(shard.text_bytes for shard in self.job.shards)
         finished = f"{len(self.records):,} of {count(len(self.job.shards), 'shard')}"
-        self.progress.note(f"{finished} finished, {megabytes(done)} of {megabytes(total)} of text")
+        self.progress.note(f"{when}{finished} finished, {megabytes(done)} of {megabytes(total)} of text")
 
     # -- small things -------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ def only_ids(schema: pa.Schema, id_column: str, id_type: str, what: str) -> pa.S
         raise InputError(
             f'{what} have no place for the column "{others[0]}"',
             where="input.keep_columns",
-            hint='keep none, or take output.format = "parquet" or "arrow"',
+            hint='set it to [], or take output.format = "parquet" or "arrow"',
         )
     if sys.byteorder != "little":
         raise OutputError("flat files of ids are little-endian, and this machine is not", where="output.format")
