@@ -88,6 +88,11 @@ impl Engine {
             buffers: Mutex::default(),
             has_large_ids: false,
         };
+        if !matches!(tables, Tables::Built) {
+            let decoder = Decoder::build(engine.decoder.as_ref());
+            let column = ColumnDecoder::build_in(decoder, &engine.strings(false), tables)?;
+            engine.columns[0] = OnceLock::from(Arc::new(column));
+        }
         let template = engine.processor.single_template().unwrap_or_default();
         let largest = engine.largest_id(&template).max(engine.model().unk_id().unwrap_or(0));
         engine.has_large_ids = largest > LARGEST_ID;

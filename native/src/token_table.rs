@@ -10,6 +10,7 @@ mod table;
 
 use crate::decoders::{Decoder, Place, Step};
 use crate::error::Result;
+use crate::tables::Tables;
 
 use self::slots::Kind;
 use self::table::{Tail, TokenTable};
@@ -48,6 +49,12 @@ impl ColumnDecoder {
     pub fn build(decoder: Decoder, tokens: &impl TokenStrings) -> ColumnDecoder {
         let table = TokenTable::build(&decoder, tokens);
         ColumnDecoder { decoder, table }
+    }
+
+    /// Do the same where the table may be in a file, or is to be written to one.
+    pub fn build_in(decoder: Decoder, tokens: &impl TokenStrings, tables: &mut Tables) -> Result<ColumnDecoder> {
+        let table = TokenTable::build_in(&decoder, tokens, tables)?;
+        Ok(ColumnDecoder { decoder, table })
     }
 
     /// Append the text of ids.

@@ -5,6 +5,7 @@ How fast anything is, is no test: a machine is busy when it likes.
 
 import ast
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -202,3 +203,31 @@ def test_text_of_the_long_run_is_ever_new_and_the_same_for_a_seed():
     words = [set(" ".join(part).split()) for part in (first[:150], first[150:])]
     assert len(words[1] - words[0]) > 0.2 * len(words[1]), "half of the way, new words still come"
     assert len(set(first)) == 300
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_memory_of_workers_is_told_by_kind():
+    from shared_memory import KINDS, memory
+
+    found = memory(os.getpid())
+    rollup = pathlib.Path("/proc/self/smaps_rollup").read_text()
+    total = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    assert set(found) <= set(KINDS)
+    assert sum(found.values()) / 1024 == pytest.approx(total, rel=0.1)
+    assert found["heap"] > found["code"] > 0
+    call = [
+        sys.executable,
+        str(BENCH / "shared_memory.py"),
+        str(sample.tokenizer_path()),
+        "--megabytes",
+        "1",
+        "--workers",
+        "2",
+    ]
+    lines = subprocess.run(call, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert [line.rsplit(maxsplit=6)[0] for line in lines[1:]] == [
+        "worker 1, ready",
+        "worker 1, at work, added",
+        "worker 2, ready",
+        "worker 2, at work, added",
+    ]

@@ -4,6 +4,7 @@ use super::slots::{Kind, Slots, SlotsBuilder, SLOT};
 use super::{TokenStrings, LARGEST};
 use crate::decoders::{byte_of_token, run, stripped, word_cleaned_up, write_byte_level, Decoder, Place, Step};
 use crate::error::Result;
+use crate::tables::Tables;
 
 /// What comes after the steps that work on each token by itself.
 pub enum Tail {
@@ -25,7 +26,21 @@ pub struct TokenTable {
 }
 
 impl TokenTable {
+    /// Build the table; None: there is none for such a decoder, or such tokens.
     pub fn build(decoder: &Decoder, tokens: &impl TokenStrings) -> Option<TokenTable> {
+        let empty = TokenTable::empty(decoder)?;
+        Some(TokenTable { slots: empty.slots_of(decoder, tokens)?, ..empty })
+    }
+
+    /// Do the same where the slots may be in a file, or are to be written to one.
+    pub fn build_in(decoder: &Decoder, tokens: &impl TokenStrings, tables: &mut Tables) -> Result<Option<TokenTable>> {
+        let Some(empty) = TokenTable::empty(decoder) else { return Ok(None) };
+        let slots = tables.make(|| Ok(empty.slots_of(decoder, tokens)))?;
+        Ok(slots.map(|slots| TokenTable { slots, ..empty }))
+    }
+
+    /// The table without slots.
+    fn empty(decoder: &Decoder) -> Option<TokenTable> {
         let empty: &[Step] = &[];
         let steps = decoder.steps.as_deref().unwrap_or(empty);
         let local_steps = steps.iter().take_while(|step| step.is_local()).count();
@@ -41,9 +56,7 @@ impl TokenTable {
         let is_first = depends(|place| place.is_first) || decoder.steps.is_none();
         debug_assert!(!matches!(rest.first(), Some(Step::ByteLevel)) || !has_byte_runs);
         let depends_on = Place { is_first, is_last: depends(|place| place.is_last) };
-        let mut table = TokenTable { slots: Slots::default(), local_steps, depends_on, has_byte_runs, tail };
-        table.slots = table.slots_of(decoder, tokens)?;
-        Some(table)
+        Some(TokenTable { slots: Slots::default(), local_steps, depends_on, has_byte_runs, tail })
     }
 
     fn slots_of(&self, decoder: &Decoder, tokens: &impl TokenStrings) -> Option<Slots> {
