@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from corpora import files_below, write_config, write_corpus
 from tokbatch.errors import ConfigError, EncodeError
-from tokbatch.job import load_config, packing, prepare_job, read_manifest, run_job, verify_output
+from tokbatch.job import load_config, packing, prepare_job, read_manifest, render_report, run_job, verify_output
 from tokbatch.job.config import PackingConfig
+from tokbatch.job.html_report import render_html
 from tokbatch.job.packing import Packer, packed_schema, unpack
 from tokbatch.job.sinks.ids import id_list_type
 
@@ -133,6 +134,18 @@ def test_a_job_that_packs(tmp_path, form):
     assert padding < 0.15 * tokens
     found = verify_output(tmp_path / "out", 1.0)
     assert (found.problems, found.sampled_rows) == ([], 300)
+    stats = result.stats
+    for name in ("cut_documents", "dropped_documents", "dropped_tokens"):
+        assert getattr(stats, name) == sum(count[name] for count in counts)
+    assert (stats.packed_rows, stats.packed_tokens) == (sum(count["rows"] for count in counts), tokens)
+    length = result.job.config.output.packing.length
+    assert stats.padding_tokens == padding == stats.packed_rows * length - tokens
+    report = render_report(tmp_path / "out")
+    assert f"packed into rows of {length} tokens" in report
+    assert f"{100 * padding / (padding + tokens):.2f} %" in report
+    page = render_html(tmp_path / "out")
+    assert "Packed rows" in page
+    assert f"{100 * padding / (padding + tokens):.2f} % of their places is padding" in page
     before = files_below(tmp_path / "out")
     run_job(load_config(config, ["run.workers=1"]), overwrite=True)
     assert files_below(tmp_path / "out") == before

@@ -190,18 +190,28 @@ def run(
 
 @app.command()
 @_told
-def plan(config: ConfigArgument, set: SetOption = None) -> None:
-    """Say what a job would do, without doing it.
+def plan(
+    config: ConfigArgument,
+    set: SetOption = None,
+    no_estimate: Annotated[
+        bool, typer.Option("--no-estimate", help="Leave time and disk out: encode no sample.")
+    ] = False,
+) -> None:
+    """Say what a job would do, without doing it: shards, time, disk.
+
+    Time and disk are an estimate: some megabytes of the inputs are encoded, checked and written into memory.
 
     \b
         tokbatch plan job.toml
+        tokbatch plan job.toml --no-estimate
     """
     from tokbatch.frontends.cli_text import render_plan
     from tokbatch.job.config import load_config
+    from tokbatch.job.estimate import told_estimate
     from tokbatch.job.prepare import prepare_job
 
     job = prepare_job(load_config(config, set or ()))
-    print(render_plan(job))
+    print(render_plan(job, None if no_estimate else told_estimate(job)))
 
 
 @app.command()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from tokbatch.job.estimate import Estimate
 from tokbatch.job.prepare import Job, worker_count
-from tokbatch.job.progress import megabytes
+from tokbatch.job.progress import duration, megabytes, rate
 from tokbatch.job.text_table import number, render_table
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def render_plan(job: Job) -> str:
-    """Give the plan of a job as text."""
-    table = [["input", "documents", "text", "row groups", "shards"]]
+def render_plan(job: Job, estimate: Estimate | str | None = None) -> str:
+    """Give the plan of a job as text, with an estimate, or the reason why there is none."""
+    table = [["input", "documents", "in the file", "row groups", "shards"]]
     for index, facts in enumerate(job.inputs):
         shards = sum(shard.input == index for shard in job.shards)
         sizes = (megabytes(facts.text_bytes), number(len(facts.units)), number(shards))
@@ -36,13 +37,36 @@ def render_plan(job: Job) -> str:
         "",
         f"tokenizer   {job.tokenizer!r}, sha256 {job.identity['tokenizer_sha256'][:12]}",
         *([] if why is None else [f"WARNING     {why}"]),
-        f"output      {job.config.output_path}, {len(job.shards)} parts of up to {megabytes(largest)} of text",
+        f"output      {job.config.output_path}, {len(job.shards)} parts from up to {megabytes(largest)} each",
         f"columns     {columns}",
         f"workers     {_workers(job)}",
+        *_estimated(job, estimate),
+        "bytes       those in the file: of the column's pages in Parquet, uncompressed; of lines, all that is in them",
     ]
     lines += [f"skipped     {name}: {reason}" for name, reason in job.skipped]
     lines += [f"repeated    {name} is named twice and taken once" for name in job.repeated]
     return "\n".join(lines)
+
+
+def _estimated(job: Job, estimate: Estimate | str | None) -> list[str]:
+    if estimate is None:
+        return []
+    if isinstance(estimate, str):
+        return [f"estimate    none: {estimate}"]
+    workers = job.config.run.workers if job.config.run.engine != "local" else worker_count(job.config, len(job.shards))
+    work = f"{duration(estimate.seconds)} of work"
+    if workers > 1:
+        work += f", {duration(estimate.seconds / workers)} for {workers} workers"
+    disk, free = megabytes(estimate.disk_bytes), megabytes(estimate.free_bytes)
+    measured = f"{megabytes(estimate.sample_bytes)} of the documents"
+    speed = f"{rate(estimate.sample_bytes, estimate.sample_seconds)} a worker"
+    lines = [
+        f"estimate    {work}; {disk} on the disk, where {free} are free; {megabytes(estimate.text_bytes)} of documents",
+        f"            by {measured}, measured now: {speed}; with other texts or another load it is another",
+    ]
+    if estimate.disk_bytes > estimate.free_bytes:
+        lines.append("WARNING     the disk may be too small for that")
+    return lines
 
 
 def _workers(job: Job) -> str:

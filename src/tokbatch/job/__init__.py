@@ -6,9 +6,9 @@
 
 Importing `tokbatch.job` itself is cheap: its names are loaded at their first use.
 
-Reading order: `config.py`, `inputs.py`, `sources.py`, `plan.py`, `prepare.py` (all of these only look), then
-`storage.py`, `lock.py`, `sinks/`, `parts.py`, `reading.py`, `worker.py`, `workers.py`, `pool.py`, `run.py` (these do),
-and `manifest.py`, `report.py`, `verify.py`.
+Reading order: `config.py`, `inputs.py`, `sources.py`, `plan.py`, `prepare.py`, `estimate.py` (all of these only look),
+then `storage.py`, `lock.py`, `sinks/`, `parts.py`, `reading.py`, `worker.py`, `workers.py`, `pool.py`, `run.py` (these
+do), and `manifest.py`, `report.py`, `verify.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,15 @@ from typing import Any
 from tokbatch.batch.stats import Stats
 from tokbatch.job.manifest import read_manifest, read_stats
 from tokbatch.job.progress import count, duration, megabytes
-from tokbatch.job.report import ROWS_SHOWN, Named, visible, whitespace_label, without_common_folder
+from tokbatch.job.report import (
+    ROWS_SHOWN,
+    Named,
+    packed_length,
+    padding_share,
+    visible,
+    whitespace_label,
+    without_common_folder,
+)
 from tokbatch.job.svg import bars, columns, stacked, steps
 
 FILES_SHOWN = 40
@@ -67,6 +75,7 @@ def render_html(folder: Path | str) -> str:
         _lost(total, "rstrip", "right"),
         _lengths(total),
         _density(shown, left_out),
+        _packing(shown, total, packed_length(manifest), left_out),
         _throughput(manifest["run"].get("timeline", ())),
         _table(shown, total, left_out),
         _left_out(manifest),
@@ -189,6 +198,21 @@ def _density(files: Sequence[Named], left_out: int) -> str:
         return ""
     note = "More tokens a byte mean that the tokenizer knows this kind of text less well." + _more(left_out)
     return _section("Tokens a byte, by file", note, bars(rows, lambda value: f"{value:.3f}"))
+
+
+def _packing(files: Sequence[Named], total: Stats, length: int, left_out: int) -> str:
+    if not length:
+        return ""
+    note = (
+        f"{count(total.packed_rows, 'row')} of {length:,} tokens: {padding_share(total)} of their places is padding; "
+        f"{count(total.cut_documents, 'document')} cut, {total.dropped_documents:,} dropped, "
+        f"{count(total.dropped_tokens, 'token')} in no row."
+    )
+    rows = [
+        (visible(name), (s.packed_tokens, s.padding_tokens, s.dropped_tokens))
+        for name, s in [("all files", total), *(files if len(files) > 1 else [])]
+    ]
+    return _section("Packed rows", note + _more(left_out), stacked(rows, ("tokens", "padding", "dropped"), _number))
 
 
 def _throughput(timeline: Sequence[Mapping[str, Any]]) -> str:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 
+from tokbatch.batch.stats import Stats
 from tokbatch.errors import EncodeError
 from tokbatch.job.config import PackingConfig
 from tokbatch.job.sinks.ids import flat_ids
@@ -44,6 +45,17 @@ class PackingCounts:
     def to_json(self) -> dict[str, int]:
         """Give the counts by name."""
         return asdict(self)
+
+    def to_stats(self) -> Stats:
+        """Give the counts as statistics of the documents."""
+        return Stats(
+            packed_rows=self.rows,
+            packed_tokens=self.tokens,
+            padding_tokens=self.padding,
+            cut_documents=self.cut_documents,
+            dropped_documents=self.dropped_documents,
+            dropped_tokens=self.dropped_tokens,
+        )
 
 
 @dataclass

@@ -34,6 +34,7 @@ def render_report(folder: Path | str) -> str:
     place, files = without_common_folder(files)
     rows: list[Named] = [*files, ("total", total)]
     lines = [*_head(folder, place, manifest, total), "", *_round_trip(rows), "", *_contents(rows)]
+    lines += _packing(rows, packed_length(manifest))
     lines += _absorbed(files, total, "lstrip", "left") + _absorbed(files, total, "rstrip", "right")
     lines += _rows_to_look_at(files) + _what_happened(manifest)
     return "\n".join(lines) + "\n"
@@ -97,6 +98,31 @@ def _contents(rows: Sequence[Named]) -> list[str]:
             [name, *map(number, (*documents, *tokens, s.longest_document_tokens)), _median(s.document_lengths)]
         )
     return render_table(table, groups=[("", 1), ("documents", 4), ("tokens", 4), ("tokens a document", 2)])
+
+
+def packed_length(manifest: Mapping[str, Any]) -> int:
+    """Give the tokens of a packed row; 0 where nothing was packed."""
+    packing = manifest["config"].get("output", {}).get("packing")
+    return int(packing["length"]) if packing else 0
+
+
+def padding_share(stats: Stats) -> str:
+    """Write the share of packed rows that is padding."""
+    places = stats.packed_tokens + stats.padding_tokens
+    return f"{100 * stats.padding_tokens / places:.2f} %" if places else number(0)
+
+
+def _packing(rows: Sequence[Named], length: int) -> list[str]:
+    """Say what packing made of the documents, and what it wasted."""
+    if not length:
+        return []
+    table = [["file", "rows", "tokens", "padding", "wasted", "cut", "dropped", "tokens dropped"]]
+    for name, s in rows:
+        numbers = (s.packed_rows, s.packed_tokens, s.padding_tokens)
+        documents = (s.cut_documents, s.dropped_documents, s.dropped_tokens)
+        table.append([name, *map(number, numbers), padding_share(s), *map(number, documents)])
+    groups = [("", 1), (f"packed into rows of {length:,} tokens", 4), ("documents", 2), ("", 1)]
+    return ["", *render_table(table, groups=groups)]
 
 
 def _median(lengths: Mapping[int, int]) -> str:

@@ -315,7 +315,7 @@ class _Run:
     def _say_what_is_finished(self, when: str = "") -> None:
         done, total = self.finished_bytes, sum(shard.text_bytes for shard in self.job.shards)
         finished = f"{len(self.records):,} of {count(len(self.job.shards), 'shard')}"
-        self.progress.note(f"{when}{finished} finished, {megabytes(done)} of {megabytes(total)} of text")
+        self.progress.note(f"{when}{finished} finished, {megabytes(done)} of {megabytes(total)}")
 
     # -- small things -------------------------------------------------------------------------------------------
 
@@ -412,7 +412,7 @@ def _say_what(job: Job, progress: Progress) -> None:
     rows = sum(facts.rows for facts in job.inputs)
     size = megabytes(sum(facts.text_bytes for facts in job.inputs))
     inputs, shards = count(len(job.inputs), "input"), count(len(job.shards), "shard")
-    progress.note(f"{inputs}, {count(rows, 'document')}, {size} of text, {shards}; {job.tokenizer!r}")
+    progress.note(f"{inputs}, {count(rows, 'document')}, {size} to read, {shards}; {job.tokenizer!r}")
     if job.tokenizer.why_reference is not None:
         progress.note(f"WARNING: {job.tokenizer.why_reference}")
     if job.identity["engine"] == "reference":

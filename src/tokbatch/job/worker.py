@@ -184,6 +184,7 @@ def make_parts(
             progress(row - shard.first_row)
         if packer is not None:
             writer.write_all(packer.finish())
+            stats = stats.merge(packer.counts.to_stats())
     _check_stamp(task)
     if row != stop:
         raise InputError(f"{row - first} rows from row {first}, the plan says {stop - first}", where=name)
