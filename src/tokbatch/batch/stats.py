@@ -125,7 +125,7 @@ class Stats:
     )
     rstrip_first_rows: Sequence[int] = _rows("where whitespace was first absorbed to the right")
     crosschecked_documents: int = _number("document", "encoded a second time by another engine, with the same ids")
-    packed_rows: int = _number("row", "rows of one length that documents were packed into")
+    packed_rows: int = _number("packed row", "rows of one length that documents were packed into")
     packed_tokens: int = _number("token", "ids of documents in packed rows")
     padding_tokens: int = _number("token", "places of packed rows that no document fills: what packing wastes")
     cut_documents: int = _number("document", "packed: in more pieces than one")
