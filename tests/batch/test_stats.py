@@ -128,7 +128,7 @@ def test_table(tmp_path):
 def test_each_statistic_is_fully_defined():
     assert len({field.name for field in FIELDS}) == len(FIELDS)
     for field in FIELDS:
-        assert field.unit in {"document", "byte", "character", "token", "row"}
+        assert field.unit in {"document", "byte", "character", "token", "row", "packed row"}
         assert len(field.meaning) > 10
         assert (field.kind == "rows") == (field.merge == "first") == (field.unit == "row")
 
