@@ -296,3 +296,18 @@ def test_nothing_at_all_and_what_is_no_file(tmp_path):
     assert all("empty file" in reason for name, reason in result.skipped.items() if "/empty" in name)
     assert result.skipped["in/folder.parquet"] == "a folder, and no file"
     assert result.stats.documents == ROWS
+
+
+def test_a_saved_dataset_whose_offsets_lead_out_of_a_column(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"text": ["first", "second", "third"]}).save_to_disk(tmp_path / "saved")
+    (data,) = (tmp_path / "saved").glob("*.arrow")
+    content = data.read_bytes()
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 5, 11, 16))
+    assert content.count(offsets) == 1
+    config = load_config(write_config(tmp_path, input__files=[], input__dataset="saved"))
+    for wrong in ((0, 2**30, 11, 16), (0, 5, 11, 2**30)):
+        bad = b"".join(number.to_bytes(4, "little") for number in wrong)
+        data.write_bytes(content.replace(offsets, bad))
+        with pytest.raises(InputError, match=r"^saved: .*cannot be read: .*(offset|Offset)"):
+            run_job(config, overwrite=True)
