@@ -123,3 +123,16 @@ def test_charts_stay_inside_their_frame(chart):
         assert float(y) >= 0
         assert float(x) + float(w) <= width
         assert float(y) + float(h) <= height
+
+
+def test_labels_fit_into_their_place():
+    wide = ["U+202F NARROW NO-BREAK SPACE", "日本語の長い名前のファイル.parquet", "a" * 60 + ".parquet", "W" * 40]
+    chart = bars([(name, 1) for name in [*wide, "short.parquet"]], str)
+    shown = re.findall(r'<text class="end"[^>]*>([^<]*)<title>([^<]*)<', chart)
+    assert [title for _, title in shown] == [*wide, "short.parquet"]
+    assert shown[-1][0] == "short.parquet"
+    for text, title in shown[:-1]:
+        before, after = text.split("…")
+        assert title.startswith(before)
+        assert title.endswith(after)
+        assert 10 < len(text) < 34

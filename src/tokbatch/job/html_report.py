@@ -34,7 +34,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --bg: #161617; --fg: #e9e9e6; --soft: #9b9b96; --line: #37373a;
   --card: #202023; --c1: #6ba6e8; --c2: #e8b65a; --c3: #86bf95; --c4: #ee7a64; --c5: #b797da; --c6: #6fc7cc; } }
 body { background: var(--bg); color: var(--fg); font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
-  margin: 0 auto; max-width: 800px; padding: 32px 20px 64px; }
+  margin: 0 auto; max-width: 860px; padding: 32px 20px 64px; }
 h1 { font-size: 24px; margin: 0; overflow-wrap: anywhere; } h2 { font-size: 18px; margin: 40px 0 4px; }
 p.note { color: var(--soft); margin: 0 0 12px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 16px 0; }
@@ -51,9 +51,10 @@ svg text.small { font-size: 11px; } svg .end { text-anchor: end; } svg .middle {
 .s3 { stroke: var(--c3); } .s4 { stroke: var(--c4); } .s5 { stroke: var(--c5); } .s6 { stroke: var(--c6); }
 .axis, .grid { stroke: var(--line); stroke-width: 1; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid var(--line); padding: 4px 8px; text-align: right; }
+th, td { border-bottom: 1px solid var(--line); padding: 4px 6px; text-align: right; }
 th { color: var(--soft); font-weight: 500; } th:first-child, td:first-child, td.text { text-align: left; }
-td:first-child, td.text { overflow-wrap: anywhere; } tr.total td { font-weight: 600; border-bottom: 0; }
+td:first-child, td.text { overflow-wrap: anywhere; } .files td:first-child { min-width: 180px; }
+tr.total td { font-weight: 600; border-bottom: 0; }
 .scroll { overflow-x: auto; } code { background: var(--card); border-radius: 4px; padding: 0 4px; }
 """
 
@@ -142,6 +143,8 @@ def _verdicts(files: Sequence[Named], total: Stats, left_out: int) -> str:
     ]
     names = ("exact", "stripped", "normalized", "lossy")
     note = "Documents by what decoding their ids gives back." + _more(left_out)
+    if total.null_documents:
+        note += f" {count(total.null_documents, 'null document')}, without a text, stand in none of the bars."
     return _section("Round trip", note, stacked(rows, names, _number))
 
 
@@ -212,7 +215,8 @@ def _packing(files: Sequence[Named], total: Stats, length: int, left_out: int) -
         (visible(name), (s.packed_tokens, s.padding_tokens, s.dropped_tokens))
         for name, s in [("all files", total), *(files if len(files) > 1 else [])]
     ]
-    return _section("Packed rows", note + _more(left_out), stacked(rows, ("tokens", "padding", "dropped"), _number))
+    chart = stacked(rows, ("tokens", "padding", "dropped"), _number, (1, 2, 4))
+    return _section("Packed rows", note + _more(left_out), chart)
 
 
 def _throughput(timeline: Sequence[Mapping[str, Any]]) -> str:
@@ -229,7 +233,16 @@ def _throughput(timeline: Sequence[Mapping[str, Any]]) -> str:
         )
     series = [(f"worker {number}", steps_) for number, steps_ in enumerate(by_worker.values(), 1)]
     note = "Text encoded, checked and written a second by each worker, shard by shard."
-    chart = steps(series, lambda value: f"{megabytes(value)}/s" if value else "0", duration)
+    end = max(run["started"] + run["seconds"] for run in runs) - begin
+    decimals = 0 if end >= 20 else 1 if end >= 2 else 2
+
+    def clock(seconds: float) -> str:
+        return duration(seconds) if end >= 60 else f"{seconds:.{decimals}f} s"
+
+    def speed(value: float) -> str:
+        return f"{megabytes(value)}/s".replace(".0 ", " ") if value else "0"
+
+    chart = steps(series, speed, clock)
     return _section("Throughput", note, chart)
 
 
@@ -244,7 +257,7 @@ def _table(files: Sequence[Named], total: Stats, left_out: int) -> str:
         cells = f"<td>{_text(name)}</td>" + "".join(f"<td>{n:,}</td>" if n else "<td>·</td>" for n in numbers)
         rows.append(f"<tr class='total'>{cells}</tr>" if s is total else f"<tr>{cells}</tr>")
     titles = "".join(f"<th>{title}</th>" for title in head)
-    table = f'<div class="scroll"><table><tr>{titles}</tr>{"".join(rows)}</table></div>'
+    table = f'<div class="scroll"><table class="files"><tr>{titles}</tr>{"".join(rows)}</table></div>'
     return _section("Files", "All numbers are in stats.json." + _more(left_out), table)
 
 

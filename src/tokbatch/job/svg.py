@@ -7,11 +7,12 @@ chart has no colour of its own. Nothing here knows what the numbers mean.
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH = 760
-LABELS = 226
+LABELS = 244
 ROW, BAR = 26, 16
 
 Shown = Callable[[float], str]
@@ -31,12 +32,17 @@ def bars(rows: Sequence[tuple[str, float]], shown: Shown, colour: str = "c1") ->
     return _svg(len(rows) * ROW, parts)
 
 
-def stacked(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], shown: Shown) -> str:
+def stacked(
+    rows: Sequence[tuple[str, Sequence[float]]],
+    names: Sequence[str],
+    shown: Shown,
+    colours: Sequence[int] = (1, 2, 3, 4),
+) -> str:
     """Draw each row's shares of its own sum as one bar, with a legend. A row of nothing has an empty bar."""
     room = WIDTH - LABELS - 100
     parts, x = [], 0.0
     for index, name in enumerate(names):
-        parts.append(f'<rect class="c{index + 1}" x="{LABELS + x:.1f}" y="4" width="12" height="12" rx="2"/>')
+        parts.append(f'<rect class="c{colours[index]}" x="{LABELS + x:.1f}" y="4" width="12" height="12" rx="2"/>')
         parts.append(f'<text x="{LABELS + x + 18:.1f}" y="15">{escape(name)}</text>')
         x += 34 + 7.5 * len(name)
     for number, (label, values) in enumerate(rows, 1):
@@ -48,7 +54,7 @@ def stacked(rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], s
             if value:
                 # What is there at all can be seen, however little it is.
                 share = f"{label}: {names[index]} {shown(value)} ({100 * value / total:.2f} %)"
-                parts.append(_bar(left, y, max(width - 1, 1.5), f"c{index + 1}", share))
+                parts.append(_bar(left, y, max(width - 1, 1.5), f"c{colours[index]}", share))
             left += width
         parts.append(f'<text class="value" x="{LABELS + room + 8}" y="{y + 17}">{escape(shown(total))}</text>')
     return _svg((len(rows) + 1) * ROW, parts)
@@ -109,8 +115,16 @@ def _bar(x: float, y: float, width: float, colour: str, title: str) -> str:
 
 
 def _label(label: str, y: float) -> str:
-    short = label if len(label) <= 28 else f"{label[:12]}…{label[-15:]}"
+    short, kept = label, len(label)
+    while _width(short) > LABELS - 16:
+        kept -= 1
+        short = f"{label[: kept * 2 // 5]}…{label[len(label) - kept * 3 // 5 :]}"
     return f'<text class="end" x="{LABELS - 10}" y="{y + 17}">{escape(short)}<title>{escape(label)}</title></text>'
+
+
+def _width(text: str) -> float:
+    """Estimate the pixels that a text takes; rather too many than too few."""
+    return sum(14 if unicodedata.east_asian_width(c) in "WF" else 9.0 if c.isupper() else 7.4 for c in text)
 
 
 def _round_up(value: float) -> float:
