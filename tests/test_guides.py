@@ -1,4 +1,4 @@
-"""The guides in docs/guides/: every block of code in them is run, in the order of the page.
+"""The guides in docs/guides/, and the page of outputs: every block of code in them is run, in the order of the page.
 
 The word after the language of a block says what to do with it: a TOML block is written to the file of that name,
 `not-run` is what belongs to other projects, and `needs=NAME` skips the block where that package is not installed.
@@ -22,6 +22,7 @@ from tokbatch.frontends.cli import app
 from tokbatch.job import load_config
 
 GUIDES = sorted((pathlib.Path(__file__).resolve().parent.parent / "docs" / "guides").glob("*.md"))
+PAGES = [*GUIDES, GUIDES[0].parents[1] / "output.md"]
 CLUSTERS = {"ray": lambda: ray_cluster(cores=3), "spark": spark_session}
 TEXTS = ["a <mask> b", None, "Hello, world!\n", "", "naïve 日本語"] * 8
 
@@ -54,7 +55,7 @@ def desk(tmp_path, monkeypatch):
 
 
 def parameters():
-    for page in GUIDES:
+    for page in PAGES:
         is_for_clusters = page.stem in CLUSTERS
         yield pytest.param(page, id=page.stem, marks=[pytest.mark.long] if is_for_clusters else [])
 
@@ -87,7 +88,7 @@ def test_a_guide_is_true(page, desk):
         pytest.skip(f"what {page.name} needs is not installed")
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_guide_points_at_is_there(page):
     for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
