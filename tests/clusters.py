@@ -20,10 +20,9 @@ TESTS = pathlib.Path(__file__).resolve().parent
 def ray_cluster(cores: int = 2) -> Iterator[Any]:
     """Start a Ray of this machine, whose processes see what this one sees, and end it."""
     ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'tokbatch[ray]'")
-    path = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")])
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setenv("PYTHONPATH", path)
+        patch.setenv("PYTHONPATH", path_for_workers())
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -41,18 +40,27 @@ def ray_cluster(cores: int = 2) -> Iterator[Any]:
             ray.shutdown()
 
 
-@contextlib.contextmanager
-def spark_session(cores: int = 2) -> Iterator[Any]:
-    """Start a Spark of this machine, and end it."""
+def path_for_workers() -> str:
+    """Give the PYTHONPATH with which other processes see what this one sees."""
+    return os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")])
+
+
+def need_spark() -> None:
+    """Skip the test where there is no Spark, or no Java for it."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'tokbatch[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("there is no Java for Spark")
+
+
+@contextlib.contextmanager
+def spark_session(cores: int = 2) -> Iterator[Any]:
+    """Start a Spark of this machine, and end it."""
+    need_spark()
     from pyspark.sql import SparkSession
 
-    path = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")])
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setenv("PYTHONPATH", path)
+        patch.setenv("PYTHONPATH", path_for_workers())
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         session = (

@@ -7,6 +7,7 @@ import fcntl
 import os
 import pathlib
 import signal
+import time
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -25,6 +26,15 @@ class Full(FileSystem):
         if view.nbytes > self.room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.room -= view.nbytes
+
+
+class Slow(FileSystem):
+    """A disk on which it takes a while to begin a part."""
+
+    def open(self, path: pathlib.Path) -> IO[bytes]:
+        if path.parent.name == "partial":
+            time.sleep(0.4)
+        return super().open(path)
 
 
 class NoRename(FileSystem):

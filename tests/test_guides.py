@@ -1,11 +1,12 @@
 """The guides in docs/guides/, and the page of outputs: every block of code in them is run, in the order of the page.
 
 The word after the language of a block says what to do with it: a TOML block is written to the file of that name,
-`not-run` is what belongs to other projects, and `needs=NAME` skips the block where that package is not installed.
+`not-run` is what belongs to other projects, and `needs=NAME` is run where that package is installed.
 """
 
 import contextlib
 import importlib.util
+import json
 import pathlib
 import re
 import shlex
@@ -51,25 +52,40 @@ def desk(tmp_path, monkeypatch):
             "language": ["eng_Latn"] * len(TEXTS),
         }
         pq.write_table(pa.table(rows), f"data/{name}.parquet")
+    lines = [json.dumps({"text": text}) for text in TEXTS if text is not None]
+    pathlib.Path("data.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path
 
 
+def need_of(word):
+    """The package that a block needs, by the word after its language."""
+    found = re.fullmatch(r"needs=(\w+)", word)
+    return found[1] if found else None
+
+
 def parameters():
+    """Each page without the blocks that need a package that is no dependency, and with them."""
     for page in PAGES:
         is_for_clusters = page.stem in CLUSTERS
-        yield pytest.param(page, id=page.stem, marks=[pytest.mark.long] if is_for_clusters else [])
+        needs = {need_of(word) for _, word, _ in blocks(page)} - {None}
+        if any(need_of(word) is None and word != "not-run" for _, word, _ in blocks(page)):
+            yield pytest.param(page, None, id=page.stem)
+        for package in sorted(needs):
+            marks = [pytest.mark.long] if is_for_clusters else []
+            yield pytest.param(page, package, id=f"{page.stem}, {package}", marks=marks)
 
 
-@pytest.mark.parametrize("page", list(parameters()))
+@pytest.mark.parametrize(("page", "package"), list(parameters()))
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.timeout(600)
-def test_a_guide_is_true(page, desk):
+def test_a_guide_is_true(page, package, desk):
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: its blocks in {page.name} are not run")
     names: dict = {"__name__": "guide"}
     ran = 0
-    with CLUSTERS[page.stem]() if page.stem in CLUSTERS else contextlib.nullcontext():
+    with CLUSTERS[page.stem]() if package and page.stem in CLUSTERS else contextlib.nullcontext():
         for language, word, code in blocks(page):
-            needed = re.fullmatch(r"needs=(\w+)", word)
-            if word == "not-run" or (needed and importlib.util.find_spec(needed[1]) is None):
+            if word == "not-run" or need_of(word) not in (None, package):
                 continue
             if language == "toml":
                 (desk / word).write_text(code)
@@ -84,8 +100,7 @@ def test_a_guide_is_true(page, desk):
                 assert language == "python", f"nobody knows how to run {language}"
                 exec(compile(code, str(page), "exec"), names)
             ran += 1
-    if not ran:
-        pytest.skip(f"what {page.name} needs is not installed")
+    assert ran
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -12,7 +12,7 @@ stands before it. Importing `tokbatch` itself is cheap: `Tokenizer` and pyarrow 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tokbatch._version import __version__
 from tokbatch.errors import (
@@ -67,14 +67,16 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'tokbatch' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker, a name that is not there would be there
 
-    value = getattr(import_module(_LAZY[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _LAZY:
+            raise AttributeError(f"module 'tokbatch' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -7,10 +7,9 @@ message, where, hint, row.
 import os
 from typing import Any, TypeAlias, final
 
-from typing_extensions import Buffer, disjoint_base
+from typing_extensions import Buffer
 
 _Described: TypeAlias = tuple[str, str, str, str, str, int | None]
-_Block: TypeAlias = Block.Bytes | Block.Verdicts | Block.Numbers
 _Counts: TypeAlias = dict[Any, int]
 
 __all__ = [
@@ -18,8 +17,6 @@ __all__ = [
     "SOURCES",
     "VERSION",
     "WIRE_VERSION",
-    "Block",
-    "Document",
     "Engine",
     "Ids",
     "Memory",
@@ -43,19 +40,19 @@ class Engine:
     @staticmethod
     def with_tables(
         components: bytes, options: bytes, entries: bytes, key: bytes, documents: list[bytes]
-    ) -> tuple[Engine, _Block]: ...
+    ) -> tuple[Engine, Memory]: ...
     def encode_batch(
         self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool, keep_going: bool
     ) -> Ids: ...
-    def count_batch(self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool) -> _Block: ...
+    def count_batch(self, /, data: Buffer, list_offsets: Buffer, rows: int, add_special_tokens: bool) -> Memory: ...
     def encode(self, /, text: str, pair: str | None, add_special_tokens: bool) -> tuple[Any, ...]: ...
     def decode(self, /, ids: list[int], skip_special_tokens: bool) -> str: ...
     def decode_batch(
         self, /, ids: Buffer, list_offsets: Buffer, rows: int, skip_special_tokens: bool
-    ) -> tuple[_Block, _Block]: ...
+    ) -> tuple[Memory, Memory]: ...
     def verify_batch(
         self, /, texts: tuple[Buffer, Buffer], ids: tuple[Buffer, Buffer], rows: int, add_special_tokens: bool
-    ) -> tuple[list[_Block], list[_Counts]]: ...
+    ) -> tuple[list[Memory], list[_Counts]]: ...
     def trace(self, /, text: str, add_special_tokens: bool) -> list[tuple[str, list[str], list[int | None]]]: ...
     def facts(self, /) -> tuple[int, int, list[int], int | None, list[int], list[int | None]]: ...
     def token_to_id(self, /, token: str) -> int | None: ...
@@ -64,11 +61,8 @@ class Engine:
 @final
 class Tables:
     def __new__(cls, path: str | os.PathLike[str], key: bytes) -> Tables: ...
-    def document(self, /, number: int) -> Document: ...
+    def document(self, /, number: int) -> Memory: ...
     def engine(self, /, components: bytes, options: bytes) -> Engine: ...
-
-@final
-class Document(Buffer): ...
 
 @final
 class Ids:
@@ -79,20 +73,3 @@ class Ids:
 
 @final
 class Memory(Buffer): ...
-
-@disjoint_base
-class Block(Buffer):
-    @final
-    class Bytes(Block):
-        __match_args__: tuple[str, ...]
-        def __new__(cls, _0: bytes) -> Block.Bytes: ...
-
-    @final
-    class Verdicts(Block):
-        __match_args__: tuple[str, ...]
-        def __new__(cls, _0: list[int]) -> Block.Verdicts: ...
-
-    @final
-    class Numbers(Block):
-        __match_args__: tuple[str, ...]
-        def __new__(cls, _0: list[int]) -> Block.Numbers: ...

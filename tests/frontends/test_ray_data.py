@@ -1,5 +1,7 @@
 """`ray_data.Tokenize`, as a plain callable and in a real Ray Data pipeline."""
 
+import os
+
 import pyarrow as pa
 import pytest
 
@@ -45,5 +47,26 @@ def test_a_pipeline_with_two_actors():
         out = data.map_batches(Tokenize, fn_constructor_kwargs=options, batch_format="pyarrow", concurrency=2)
         rows = sorted(out.take_all(), key=lambda row: row["n"])
         assert out.schema().base_schema.field("input_ids").type == pa.list_(pa.int32())
+
+        class Told(Tokenize):
+            """Says with each row which process made it, and how many tokenizers were made there."""
+
+            made = 0
+
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, **options)
+                type(self).made += 1
+
+            def __call__(self, table):
+                table = super().__call__(table)
+                table = table.append_column("process", pa.array([os.getpid()] * table.num_rows))
+                return table.append_column("made", pa.array([self.made] * table.num_rows))
+
+        told = data.map_batches(
+            Told, fn_constructor_kwargs=options, batch_format="pyarrow", batch_size=10, concurrency=2
+        ).take_all()
+        assert {row["made"] for row in told} == {1}
+        assert len({row["process"] for row in told}) <= 2
+        assert os.getpid() not in {row["process"] for row in told}
     expected = [None if text is None else tokenizer.encode(text).ids for text in TEXTS] * 3
     assert [None if row["input_ids"] is None else list(row["input_ids"]) for row in rows] == expected

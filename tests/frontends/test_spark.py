@@ -1,9 +1,15 @@
-"""`spark.tokenize` on a real Spark of this machine."""
+"""`spark.tokenize` on a real Spark of this machine, by a session and by Spark Connect."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
-from clusters import spark_session
-from tokbatch import Tokenizer, sample
+from clusters import need_spark, path_for_workers, spark_session
+from tokbatch import sample
 from tokbatch.batch.stats import Stats
 from tokbatch.errors import ConfigError, InputError
 from tokbatch.frontends.hf_datasets import tokenize as tokenize_dataset
@@ -17,11 +23,6 @@ TEXTS = [None, "a <mask> b", "", "Hello, world!", "x\t<mask>"] * 40
 def spark():
     with spark_session() as session:
         yield session
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.from_file(sample.tokenizer_path())
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,46 @@ def test_mistakes(frame, tokenizer):
         tokenize(frame, tokenizer, remove_columns=["m"])
     with pytest.raises(ConfigError, match="unsigned"):
         tokenize(frame, tokenizer, id_type="uint16")
+
+
+CONNECTED = """
+import json, sys
+from pyspark.sql import SparkSession
+from tokbatch import TokbatchError
+from tokbatch.frontends.spark import tokenize
+builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.memory", "512m").getOrCreate()
+frame = spark.createDataFrame(list(enumerate(json.loads(sys.argv[2]))), "n long, text string").repartition(3)
+tokenized, stats = tokenize(frame, sys.argv[1], remove_columns="text")
+try:
+    tokenize(frame, sys.argv[1], column="body")
+except TokbatchError as error:
+    refused = str(error)
+rows = sorted(tokenized.collect(), key=lambda row: row["n"])
+print(json.dumps([type(spark).__module__, tokenized.columns, [row["input_ids"] for row in rows], stats, refused]))
+spark.stop()
+"""
+
+
+def test_spark_connect_gives_the_ids_and_no_statistics(tokenizer):
+    """In an interpreter of its own: a process has the one kind of session or the other."""
+    need_spark()
+    for name in ("grpc", "grpc_status", "google.protobuf"):
+        if not importlib.util.find_spec(name.split(".")[0]):
+            pytest.skip(f"{name} is not installed: pip install 'pyspark[connect]'")
+    variables = {"PYTHONPATH": path_for_workers(), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CONNECTED, sample.tokenizer_path(), json.dumps(TEXTS)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    module, columns, ids, stats, refused = json.loads(done.stdout.splitlines()[-1])
+    assert module == "pyspark.sql.connect.session"
+    assert columns == ["n", "input_ids"]
+    assert ids == [None if text is None else tokenizer.encode(text).ids for text in TEXTS]
+    assert stats is None
+    assert "no column 'body'" in refused

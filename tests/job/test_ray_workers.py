@@ -1,6 +1,10 @@
 """A job on a real Ray cluster of this machine: the bytes of a job on this machine, whatever dies."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -66,6 +70,49 @@ def test_a_job_of_this_machine_goes_on_on_a_cluster(cluster, local, tmp_path):
     run = read_manifest(tmp_path / "out")["run"]
     assert run["workers"] == 2
     assert run["resumed_shards"] == len(records) - len(records[::2])
+
+
+SCRIPT = """
+import sys
+from faulty_file_systems import Slow
+from tokbatch.job import load_config, run_job
+run_job(load_config(sys.argv[1], sys.argv[2:]), file_system=Slow())
+"""
+
+
+@pytest.mark.long
+def test_a_job_on_a_cluster_whose_process_is_killed_goes_on_there(cluster, local, tmp_path):
+    changes = [f"output.path={tmp_path}/out", "run.engine=ray", "run.workers=2"]
+    environment = {**os.environ, "RAY_ADDRESS": cluster.get_runtime_context().gcs_address}
+    command = [sys.executable, "-c", SCRIPT, str(local / "job.toml"), *changes]
+    job = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    records = tmp_path / "out/.tokbatch/shards"
+    try:
+        end = time.monotonic() + 120
+        while not (records.is_dir() and any(records.iterdir())):
+            assert job.poll() is None, job.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+    finally:
+        job.kill()
+        job.communicate()
+    assert not (tmp_path / "out/manifest.json").exists()
+    done = len(list(records.iterdir()))
+    run_job(load_config(local / "job.toml", changes), resume=True)
+    assert files_below(tmp_path / "out") == files_below(local / "out")
+    assert settled(tmp_path / "out") == settled(local / "out")
+    assert read_manifest(tmp_path / "out")["run"]["resumed_shards"] == done > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("changes", [["output.format=megatron", "output.id_type=auto"], ["output.format=bin"]])
+def test_other_formats_have_the_same_bytes(cluster, local, tmp_path, changes):
+    for engine in ("local", "ray"):
+        fresh = [f"output.path={tmp_path}/{engine}", f"run.engine={engine}", "input.keep_columns=[]"]
+        run_job(load_config(local / "job.toml", [*fresh, *changes]))
+    written = files_below(tmp_path / "ray")
+    assert written == files_below(tmp_path / "local")
+    assert any(name.endswith(".bin") for name in written)
 
 
 @pytest.mark.long

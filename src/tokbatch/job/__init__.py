@@ -13,7 +13,7 @@ do), and `manifest.py`, `report.py`, `verify.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokbatch.job.config import JobConfig, load_config, read_config
@@ -50,11 +50,13 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tokbatch.job' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker, a name that is not there would be there
 
-    value = getattr(import_module(f"tokbatch.job.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'tokbatch.job' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"tokbatch.job.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
