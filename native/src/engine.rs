@@ -158,6 +158,11 @@ impl Engine {
     /// Take a result's memory back for the next one.
     pub fn recycle(&self, ids: IdColumn) {
         const KEPT: usize = 4;
+        // What is larger is the memory of one very long document, and goes back to the system.
+        const LARGEST_KEPT: usize = 8 << 20;
+        if ids.ids.capacity() > LARGEST_KEPT {
+            return;
+        }
         if let Some(mut buffers) = taken(&self.buffers) {
             if buffers.len() < KEPT {
                 buffers.push(ids);

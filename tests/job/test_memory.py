@@ -6,6 +6,7 @@ show the same stand beside them.
 
 import itertools
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from new_text import new_documents, new_text, write_one_row_group
-from tokbatch import sample
+from tokbatch import Tokenizer, sample
 from tokbatch.engine.native import why_unavailable
+from tokbatch.job.memory import memory_now
 
 pytestmark = pytest.mark.skipif(why_unavailable() is not None, reason="the reference engine would take hours")
 
@@ -80,6 +82,20 @@ def test_a_document_that_memory_does_not_allow_is_named_or_left_out(tmp_path):
     (left_out,) = manifest["quarantine"]["rows"]
     assert left_out["row"] == 20
     assert manifest["run"]["peak_memory"]["worker"] < 360 * MB
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_a_long_document_leaves_no_memory_behind():
+    tokenizer = Tokenizer.from_file(sample.tokenizer_path(), engine="native")
+    texts = pa.array(["a b " * 10_000_000])
+    tokenizer.encode_batch(pa.array(["a b"]))
+    before = memory_now()
+    ids = tokenizer.encode_batch(texts)
+    assert ids.nbytes > 80 * MB
+    held = memory_now()
+    assert held > before + 70 * MB
+    del ids
+    assert memory_now() < held - 70 * MB
 
 
 def test_too_little_for_a_single_worker_is_said_before_any_work(tmp_path):
