@@ -116,7 +116,8 @@ impl Slots {
             debug_assert!(length + SLOT <= room.len());
             // SAFETY: each of the `done` slots before this one has added at most `SHORT` to `length`, so it is at most
             // `done * SLOT`, and there are `SLOT` bytes for each id of `ids`, which has more than `done`.
-            unsafe { first.add(length).cast::<[u8; SLOT]>().write(slot.0) };
+            // A slot is copied through pointers, since the compiler copies an array of which it has just read the end in parts.
+            unsafe { std::ptr::copy_nonoverlapping(slot.0.as_ptr(), first.add(length), SLOT) };
             length += usize::from(slot.tag());
         }
         (ids.len(), length)
