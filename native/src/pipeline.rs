@@ -32,7 +32,7 @@ use crate::witness::take_marks;
 const CHUNK: usize = 32 << 10;
 /// Longer pieces are cut at places where the pattern's state is known, so that memory does not grow with them.
 const WINDOW: usize = 64 << 10;
-/// Short pretokens that a thread remembers, where nobody says how many: 32 bytes each, and half as much for the index.
+/// Places for short pretokens that a thread remembers, where nobody says how many: 32 bytes each, a quarter of them empty.
 pub const CACHED_PRETOKENS: usize = 1 << 20;
 
 /// How pieces become pretokens.

@@ -1,8 +1,9 @@
 //! Run a transducer over texts: the result is a bitmap of where pieces begin.
 //!
-//! Two segments run side by side, since each step waits for the one before it. Segments are pieces of text, and long ones
+//! Four segments run side by side, since each step waits for the one before it. Segments are pieces of text, and long ones
 //! are cut where the machine's state is known whatever came before. Within a burst of 48 bytes nothing is checked; a
-//! burst that ended in the trap is done again, slowly.
+//! burst that ended in the trap is done again, slowly. What is left at the end of a segment is stepped through alone, so
+//! that the others need not stop there.
 
 use super::transducer::{Transducer, LONGEST_DELAY};
 use super::classes::ascii_prefix;
@@ -11,7 +12,7 @@ use super::classes::ascii_prefix;
 const BURST: usize = 48;
 /// Bits before position 0 of the bitmap: beginnings are told late.
 const MARGIN: usize = 64;
-const LANES: usize = 2;
+const LANES: usize = 4;
 /// A piece of text is cut for the lanes into segments of about this length.
 const LEAST_SEGMENT: usize = 2048;
 
@@ -22,6 +23,29 @@ struct Segment {
     end: usize,
     row: u32,
     is_last: bool,
+}
+
+/// What all lanes of a run have in common.
+struct Run<'a> {
+    machine: &'a Transducer,
+    source: &'a [u8],
+    /// The row of `pair_table` of the trap.
+    trap: u32,
+}
+
+/// A segment on its way.
+#[derive(Clone, Copy)]
+struct Lane {
+    segment: Segment,
+    at: usize,
+    /// Row of `pair_table`.
+    row: u32,
+}
+
+impl Lane {
+    fn has_burst(&self) -> bool {
+        self.segment.end - self.at >= BURST
+    }
 }
 
 /// A piece of the text that is cut by itself; `row` is the state at its start (for a whole piece `Transducer::start`).
@@ -126,51 +150,75 @@ impl Splitter {
     }
 
     fn run_lanes(&mut self, machine: &Transducer, source: &[u8]) {
-        let symbols = machine.symbols as u32;
-        let square = symbols * symbols;
-        let to_pairs = |row: u32| row / symbols * square;
-        let to_single = |row: u32| row / square * symbols;
         let mut queue = std::mem::take(&mut self.segments);
         queue.reverse();
-        // A lane without work runs over zeros in the trap, which leads to nothing.
-        let idle = [0u8; BURST];
-        let trap = to_pairs(machine.trap);
-        let mut lanes: [Option<(Segment, usize)>; LANES] = std::array::from_fn(|_| queue.pop().map(|s| (s, s.start)));
-        let mut rows: [u32; LANES] = lanes.map(|lane| lane.map_or(trap, |(segment, _)| to_pairs(segment.row)));
-        while lanes.iter().any(Option::is_some) {
-            let rest = lanes.iter().flatten().map(|(segment, at)| segment.end - at).min().unwrap_or(0);
-            let length = rest.min(BURST);
-            let texts: [&[u8]; LANES] = std::array::from_fn(|lane| match lanes[lane] {
-                Some((_, at)) => &source[at..at + length],
-                None => &idle[..length],
-            });
-            let before = rows;
-            let told = if length == BURST {
-                let whole = texts.map(|text| <&[u8; BURST]>::try_from(text).expect("a whole burst"));
-                burst(machine, whole.map(|text| &text[..]), &mut rows, BURST)
-            } else {
-                burst(machine, texts, &mut rows, length)
-            };
-            for lane in 0..LANES {
-                let Some((segment, at)) = lanes[lane] else { continue };
-                if rows[lane] == trap {
-                    rows[lane] = to_pairs(self.step_slowly(machine, texts[lane], at, to_single(before[lane])));
-                } else {
-                    self.tell(at, told[lane]);
-                }
-                lanes[lane] = Some((segment, at + length));
-                if at + length == segment.end {
-                    if segment.is_last {
-                        let [mask, retracted] = machine.ends[(rows[lane] / square) as usize];
-                        self.retract(segment.end, retracted);
-                        self.tell(segment.end, u64::from(mask));
+        let run = &Run { machine, source, trap: to_pairs(machine, machine.trap) };
+        let mut lanes: [Option<Lane>; LANES] = std::array::from_fn(|_| self.next_lane(run, &mut queue));
+        while let [Some(first), Some(second), Some(third), Some(fourth)] = &mut lanes {
+            let mut all = [first, second, third, fourth];
+            let texts = all.each_ref().map(|lane| <&[u8; BURST]>::try_from(&source[lane.at..lane.at + BURST]).expect("a burst"));
+            let mut rows = all.each_ref().map(|lane| lane.row);
+            let told = burst(machine, texts.map(|text| &text[..]), &mut rows, BURST);
+            let mut is_short = false;
+            for ((lane, told), row) in all.iter_mut().zip(told).zip(rows) {
+                self.after_burst(run, lane, BURST, told, row);
+                is_short |= !lane.has_burst();
+            }
+            if is_short {
+                for lane in &mut lanes {
+                    if let Some(short) = lane.take_if(|lane| !lane.has_burst()) {
+                        self.finish_alone(run, short);
+                        *lane = self.next_lane(run, &mut queue);
                     }
-                    lanes[lane] = queue.pop().map(|next| (next, next.start));
-                    rows[lane] = lanes[lane].map_or(trap, |(next, _)| to_pairs(next.row));
                 }
             }
         }
+        for lane in lanes.into_iter().flatten() {
+            self.finish_alone(run, lane);
+        }
         self.segments = queue;
+    }
+
+    /// The next segment that is worth a lane; shorter ones before it are done at once.
+    fn next_lane(&mut self, run: &Run, queue: &mut Vec<Segment>) -> Option<Lane> {
+        while let Some(segment) = queue.pop() {
+            let lane = Lane { segment, at: segment.start, row: to_pairs(run.machine, segment.row) };
+            if lane.has_burst() {
+                return Some(lane);
+            }
+            self.finish_alone(run, lane);
+        }
+        None
+    }
+
+    /// Go to the end of a segment.
+    fn finish_alone(&mut self, run: &Run, mut lane: Lane) {
+        let Segment { end, is_last, .. } = lane.segment;
+        while lane.at < end {
+            let length = BURST.min(end - lane.at);
+            let mut rows = [lane.row];
+            let [told] = burst(run.machine, [&run.source[lane.at..lane.at + length]], &mut rows, length);
+            self.after_burst(run, &mut lane, length, told, rows[0]);
+        }
+        if is_last {
+            let [mask, retracted] = run.machine.ends[to_single(run.machine, lane.row) as usize / run.machine.symbols];
+            self.retract(end, retracted);
+            self.tell(end, u64::from(mask));
+        }
+    }
+
+    /// Take over what a burst has come to.
+    #[inline(always)]
+    fn after_burst(&mut self, run: &Run, lane: &mut Lane, length: usize, told: u64, row: u32) {
+        if row == run.trap {
+            let text = &run.source[lane.at..lane.at + length];
+            let slow = self.step_slowly(run.machine, text, lane.at, to_single(run.machine, lane.row));
+            lane.row = to_pairs(run.machine, slow);
+        } else {
+            self.tell(lane.at, told);
+            lane.row = row;
+        }
+        lane.at += length;
     }
 
     /// Bit k of `told`: a piece begins at `at` + k - 7.
@@ -253,12 +301,30 @@ impl Splitter {
     }
 }
 
-/// Step both lanes through `length` bytes. Gives, for each, the beginnings told as bits.
+/// The row of `pair_table` for one of `table`.
 #[inline(always)]
-fn burst(machine: &Transducer, texts: [&[u8]; LANES], rows: &mut [u32; LANES], length: usize) -> [u64; LANES] {
-    let mut told = [0u64; LANES];
+fn to_pairs(machine: &Transducer, row: u32) -> u32 {
+    let symbols = machine.symbols as u32;
+    row / symbols * (symbols * symbols)
+}
+
+/// The row of `table` for one of `pair_table`.
+fn to_single(machine: &Transducer, row: u32) -> u32 {
+    let symbols = machine.symbols as u32;
+    row / (symbols * symbols) * symbols
+}
+
+/// Step some lanes through `length` bytes. Gives, for each, the beginnings told as bits.
+#[inline(always)]
+fn burst<const COUNT: usize>(
+    machine: &Transducer,
+    texts: [&[u8]; COUNT],
+    rows: &mut [u32; COUNT],
+    length: usize,
+) -> [u64; COUNT] {
+    let mut told = [0u64; COUNT];
     for pair in 0..length / 2 {
-        for lane in 0..LANES {
+        for lane in 0..COUNT {
             let first = machine.pair_symbol_of[texts[lane][2 * pair] as usize] as usize;
             let second = machine.symbol_of[texts[lane][2 * pair + 1] as usize] as usize;
             let cell = rows[lane] as usize + first + second;
@@ -273,11 +339,10 @@ fn burst(machine: &Transducer, texts: [&[u8]; LANES], rows: &mut [u32; LANES], l
         }
     }
     if length % 2 == 1 {
-        let symbols = machine.symbols as u32;
-        for lane in 0..LANES {
-            let row = rows[lane] / (symbols * symbols) * symbols;
+        for lane in 0..COUNT {
+            let row = to_single(machine, rows[lane]);
             let entry = machine.table[(row + u32::from(machine.symbol_of[texts[lane][length - 1] as usize])) as usize];
-            rows[lane] = (entry >> 8) / symbols * (symbols * symbols);
+            rows[lane] = to_pairs(machine, entry >> 8);
             told[lane] |= u64::from(entry & 0xFF) << (length - 1);
         }
     }

@@ -11,7 +11,8 @@ SOURCES = pathlib.Path(__file__).resolve().parents[3] / "native" / "src"
 
 # What a new one has to show is a measurement (docs/log.md) or an interface that cannot be used without it.
 KNOWN = {
-    "cache.rs": 4,  # ids written behind the end of a vector in which there is room, and words read as bytes
+    "cache/long.rs": 1,  # words read as bytes
+    "cache/short.rs": 3,  # ids written behind the end of a vector in which there is room
     "hash.rs": 1,  # prefetching
     "patterns/splitter.rs": 1,  # the step of the transducer, without a look at the length of its table
     "python.rs": 2,  # buffers of the interpreter, in and out

@@ -1,0 +1,208 @@
+//! Short pretokens and their ids: a table by hash, in pairs of entries that share a line of memory.
+//!
+//! An entry is 32 bytes: the key, and up to four ids with their number; more ids lie in an arena. A pretoken lies in
+//! the pair where its hash leads to, or, if that is full, in the next one that is not. Nothing is ever taken out but all
+//! at once, so a pair with room ends the search.
+
+use super::key::Key;
+use super::long::copy_some;
+use crate::hash::prefetch;
+
+/// Ids in an entry.
+const INLINE: usize = 4;
+/// Ids that are copied at once, without a look at how many there are.
+pub const AT_ONCE: usize = 8;
+/// The second id has the number of ids above it.
+const COUNT_SHIFT: u32 = 28;
+const ID_MASK: u32 = (1 << COUNT_SHIFT) - 1;
+/// In place of the number: the first id is a place in the arena, where the number comes first.
+const ELSEWHERE: u32 = INLINE as u32 + 1;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    key: Key,
+    ids: [u32; INLINE],
+}
+
+const EMPTY: Entry = Entry { key: Key::NOTHING, ids: [0; INLINE] };
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Pair([Entry; 2]);
+
+/// See the module.
+pub struct ShortTable {
+    /// A power of two of them, and an empty one at the end, for what is nothing.
+    pairs: Vec<Pair>,
+    shift: u32,
+    count: usize,
+    arena: Vec<u32>,
+}
+
+impl ShortTable {
+    /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on.
+    pub fn new(slots: usize) -> ShortTable {
+        let pairs = slots / 2;
+        ShortTable {
+            pairs: vec![Pair([EMPTY; 2]); pairs + 1],
+            shift: 64 - pairs.trailing_zeros(),
+            count: 0,
+            arena: vec![],
+        }
+    }
+
+    /// How many entries it has, used or not.
+    pub fn slots(&self) -> usize {
+        2 * self.pairs.len() - 2
+    }
+
+    /// Whether so many more would fit without the search becoming long.
+    pub fn has_room(&self, more: usize) -> bool {
+        4 * (self.count + more) <= 3 * self.slots()
+    }
+
+    /// Words in the arena.
+    pub fn arena_length(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Move to a table with twice as many entries.
+    pub fn grow(&mut self) {
+        let mut larger = ShortTable::new(2 * self.slots());
+        for entry in self.pairs.iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
+            let place = larger.free_place(entry.key);
+            *larger.at(place) = entry;
+        }
+        larger.count = self.count;
+        larger.arena = std::mem::take(&mut self.arena);
+        *self = larger;
+    }
+
+    /// The number of the pair where a key belongs; its memory is asked for.
+    #[inline(always)]
+    pub fn ask(&self, key: Key) -> u32 {
+        let home = self.home(key);
+        prefetch(&self.pairs, home);
+        home as u32
+    }
+
+    /// The number of a pair that has nothing but `Key::NOTHING`.
+    pub fn nothing(&self) -> u32 {
+        self.pairs.len() as u32 - 1
+    }
+
+    #[inline(always)]
+    fn home(&self, key: Key) -> usize {
+        (key.hash() >> self.shift) as usize
+    }
+
+    fn at(&mut self, place: usize) -> &mut Entry {
+        &mut self.pairs[place / 2].0[place % 2]
+    }
+
+    /// The place of a key, or the first free one where it would be.
+    fn find(&self, key: Key) -> Result<usize, usize> {
+        let mut pair = self.home(key);
+        loop {
+            for (at, entry) in self.pairs[pair].0.iter().enumerate() {
+                if entry.key == key {
+                    return Ok(2 * pair + at);
+                }
+                if entry.key == Key::NOTHING {
+                    return Err(2 * pair + at);
+                }
+            }
+            pair = (pair + 1) & (self.pairs.len() - 2);
+        }
+    }
+
+    fn free_place(&self, key: Key) -> usize {
+        self.find(key).expect_err("a key is moved once")
+    }
+
+    /// Whether there is such a pretoken.
+    pub fn has(&self, key: Key) -> bool {
+        self.find(key).is_ok()
+    }
+
+    /// Add a pretoken that is not there yet.
+    pub fn insert(&mut self, key: Key, ids: &[u32]) {
+        let Err(place) = self.find(key) else { return };
+        let mut entry = Entry { key, ids: [0; INLINE] };
+        let number = if ids.len() <= INLINE && ids.get(1).is_none_or(|&id| id <= ID_MASK) {
+            entry.ids[..ids.len()].copy_from_slice(ids);
+            ids.len() as u32
+        } else {
+            entry.ids[0] = self.arena.len() as u32;
+            self.arena.push(ids.len() as u32);
+            self.arena.extend_from_slice(ids);
+            ELSEWHERE
+        };
+        entry.ids[1] |= number << COUNT_SHIFT;
+        *self.at(place) = entry;
+        self.count += 1;
+    }
+
+    /// Append the ids of a pretoken, wherever it is. It changes places with one in the pair where it belongs, which is then
+    /// found where this one was: all pairs between them are full. So what is frequent comes to lie where it belongs.
+    pub fn copy(&mut self, key: Key, ids: &mut Vec<u32>) -> bool {
+        let Ok(mut place) = self.find(key) else { return false };
+        let home = self.home(key);
+        if place / 2 != home {
+            let nearer = 2 * home + place % 2;
+            let entry = *self.at(place);
+            *self.at(place) = std::mem::replace(self.at(nearer), entry);
+            place = nearer;
+        }
+        let entry = &self.pairs[place / 2].0[place % 2];
+        match entry.ids[1] >> COUNT_SHIFT {
+            ELSEWHERE => {
+                let place = entry.ids[0] as usize;
+                copy_some(&self.arena, place + 1, self.arena[place] as usize, ids);
+            }
+            number => {
+                let [first, second, third, fourth] = entry.ids;
+                ids.extend_from_slice(&[first, second & ID_MASK, third, fourth][..number as usize]);
+            }
+        }
+        true
+    }
+
+    /// Append the ids of pretokens, as long as they lie in the pair where they belong (`ask`) and have at most `AT_ONCE`
+    /// ids. Gives how many these are.
+    #[inline(always)]
+    pub fn copy_run(&self, keys: &[Key], homes: &[u32], ids: &mut Vec<u32>) -> usize {
+        ids.reserve(AT_ONCE * keys.len());
+        let mut length = ids.len();
+        let room = ids.as_mut_ptr();
+        let mut at = 0;
+        for (key, &home) in keys.iter().zip(homes) {
+            let pair = &self.pairs[home as usize].0;
+            // As an index, since there is nothing to foretell which one it is.
+            let entry = &pair[usize::from(pair[1].key == *key)];
+            if entry.key != *key {
+                break;
+            }
+            let mut count = entry.ids[1] >> COUNT_SHIFT;
+            if count == ELSEWHERE {
+                let place = entry.ids[0] as usize;
+                let list: Option<&[u32; AT_ONCE + 1]> = self.arena[place..].first_chunk();
+                let Some([number, words @ ..]) = list.filter(|list| list[0] as usize <= AT_ONCE) else { break };
+                // SAFETY: room was made for `AT_ONCE` ids of each pretoken, and each so far took at most as many of it;
+                // so as many fit behind `length`.
+                unsafe { room.add(length).cast::<[u32; AT_ONCE]>().write_unaligned(*words) };
+                count = *number;
+            } else {
+                let [first, second, third, fourth] = entry.ids;
+                // SAFETY: as above.
+                unsafe { room.add(length).cast::<[u32; 4]>().write_unaligned([first, second & ID_MASK, third, fourth]) };
+            }
+            length += count as usize;
+            at += 1;
+        }
+        // SAFETY: the ids up to `length` were written above, within the room that was made.
+        unsafe { ids.set_len(length) };
+        at
+    }
+}
