@@ -8,7 +8,7 @@ from corpora import write_config
 from new_text import new_documents
 from tokbatch.frontends.cli_text import render_plan
 from tokbatch.job.config import load_config
-from tokbatch.job.estimate import PIECE_BYTES, PLACES, _places, estimate_job, told_estimate
+from tokbatch.job.estimate import PLACES, _places, estimate_job, told_estimate
 from tokbatch.job.prepare import prepare_job
 from tokbatch.job.run import run_job
 
@@ -38,7 +38,7 @@ def test_bytes_are_near_to_what_the_job_writes(corpus, settings):
     written = sum(path.stat().st_size for path in (corpus / "out/data").iterdir())
     assert estimate.disk_bytes == pytest.approx(written, rel=0.2)
     assert estimate.text_bytes == pytest.approx(result.stats.bytes, rel=0.1)
-    assert estimate.seconds == pytest.approx(estimate.sample_seconds * estimate.text_bytes / estimate.sample_bytes)
+    assert estimate.seconds > estimate.sample_seconds > 0
     assert 0 < estimate.sample_bytes < result.stats.bytes
     assert estimate.free_bytes > 0
     for path in sorted((corpus / "out").rglob("*"), reverse=True):
@@ -48,8 +48,8 @@ def test_bytes_are_near_to_what_the_job_writes(corpus, settings):
 
 def test_places_are_spread_over_the_corpus(corpus):
     places = list(_places(prepared(corpus)))
-    assert sum(most for *_, most in places) == PLACES * PIECE_BYTES
-    assert len(places) == PLACES
+    assert sum(steps for *_, steps in places) == PLACES
+    assert len(places) > PLACES // 2
     rows = [row for facts, _, row, _ in places if facts.input.name == "a.parquet"]
     assert rows == sorted(set(rows))
     units = [(facts.units.index(unit), row) for facts, unit, row, _ in places]
@@ -57,7 +57,7 @@ def test_places_are_spread_over_the_corpus(corpus):
     pq.write_table(pq.read_table(corpus / "a.parquet"), corpus / "one.parquet")
     config = write_config(corpus, input__files=["one.parquet"], input__keep_columns=[])
     (place,) = _places(prepare_job(load_config(config)))
-    assert place[2:] == (0, PLACES * PIECE_BYTES)
+    assert place[2:] == (0, PLACES)
 
 
 def test_packed_rows_are_estimated_with_their_padding(corpus):
@@ -86,3 +86,15 @@ def test_an_empty_corpus_has_no_estimate_and_a_bad_row_says_why(tmp_path):
     assert "estimate    none: line 2: not as" in render_plan(job, told_estimate(job))
     skipping = write_config(tmp_path, input__files=["a.jsonl"], input__keep_columns=[], run__on_bad_row="null")
     assert estimate_job(prepare_job(load_config(skipping))).text_bytes > 0
+
+
+def test_one_odd_document_stands_for_its_own_place(tmp_path):
+    """A long document that compresses to nothing is read whole, and must not count for more than it is."""
+    (texts,) = new_documents(6, 4_000_000)
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", row_group_size=100)
+    pq.write_table(pa.table({"text": ["a" * 3_000_000]}), tmp_path / "b.parquet")
+    config = load_config(write_config(tmp_path, input__files=["a.parquet", "b.parquet"], input__keep_columns=[]))
+    estimate = estimate_job(prepare_job(config))
+    run_job(config)
+    written = sum(path.stat().st_size for path in (tmp_path / "out/data").iterdir())
+    assert estimate.disk_bytes == pytest.approx(written, rel=0.25)

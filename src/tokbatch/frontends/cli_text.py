@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tokbatch.job.estimate import Estimate
 from tokbatch.job.prepare import Job, worker_count
-from tokbatch.job.progress import duration, megabytes, rate
+from tokbatch.job.progress import count, duration, megabytes, rate
 from tokbatch.job.text_table import number, render_table
 
 if TYPE_CHECKING:
@@ -32,16 +32,18 @@ def render_plan(job: Job, estimate: Estimate | str | None = None) -> str:
     columns = ", ".join(f"{field.name}: {field.type}" for field in job.schema)
     largest = max((shard.text_bytes for shard in job.shards), default=0)
     why = job.tokenizer.why_reference
+    parts = count(len(job.shards), "part") + (", each" if len(job.shards) > 1 else "")
     lines = [
         *render_table(table),
         "",
         f"tokenizer   {job.tokenizer!r}, sha256 {job.identity['tokenizer_sha256'][:12]}",
         *([] if why is None else [f"WARNING     {why}"]),
-        f"output      {job.config.output_path}, {len(job.shards)} parts from up to {megabytes(largest)} each",
+        f"output      {job.config.output_path}, {parts} from up to {megabytes(largest)}",
         f"columns     {columns}",
         f"workers     {_workers(job)}",
         *_estimated(job, estimate),
-        "bytes       those in the file: of the column's pages in Parquet, uncompressed; of lines, all that is in them",
+        "bytes       as they stand in the files (Parquet: the column's pages, uncompressed; lines: all of them);",
+        "            statistics and report count those of the documents themselves",
     ]
     lines += [f"skipped     {name}: {reason}" for name, reason in job.skipped]
     lines += [f"repeated    {name} is named twice and taken once" for name in job.repeated]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,8 +24,8 @@ from tokbatch.job.schema import fit
 from tokbatch.job.sources import Unit, open_source
 from tokbatch.job.storage import FileSystem, HashedFile
 
-PLACES = 8
-PIECE_BYTES = 1 << 20
+PLACES = 16
+PIECE_BYTES = 1 << 19
 MOST_SECONDS = 4.0
 """No further place is looked at after so long."""
 
@@ -50,29 +50,31 @@ def estimate_job(job: Job) -> Estimate | None:
     pieces = list(_places(job))
     if not pieces:
         return None
-    measured = _Measured(job)
-    measured.add(*pieces[0][:3], PIECE_BYTES)
-    measured = _Measured(job)
+    _measure(job, *pieces[0][:3], PIECE_BYTES)
     began = time.monotonic()
-    for piece in pieces:
-        measured.add(*piece)
+    found: list[tuple[int, _Measured]] = []
+    for facts, unit, row, places in pieces:
+        found.append((places, _measure(job, facts, unit, row, places * PIECE_BYTES)))
         if time.monotonic() - began > MOST_SECONDS:
             break
-    if not measured.input_bytes:
-        return None
-    scale = sum(facts.text_bytes for facts in job.inputs) / measured.input_bytes
+    total, seen = sum(facts.text_bytes for facts in job.inputs), sum(places for places, _ in found)
+
+    def whole(of: Callable[[_Measured], float]) -> float:
+        # A piece stands for its places, however many bytes it turned out to have.
+        return sum(of(piece) / max(1, piece.input_bytes) * total * places / seen for places, piece in found)
+
     return Estimate(
-        measured.seconds * scale,
-        round(measured.text_bytes * scale),
-        round(measured.disk_bytes * scale),
+        whole(lambda piece: piece.seconds),
+        round(whole(lambda piece: piece.text_bytes)),
+        round(whole(lambda piece: piece.disk_bytes)),
         _free(job.config.output_path),
-        measured.text_bytes,
-        measured.seconds,
+        sum(piece.text_bytes for _, piece in found),
+        sum(piece.seconds for _, piece in found),
     )
 
 
 def _places(job: Job) -> Iterator[tuple[InputFacts, Unit, int, int]]:
-    """Give units at even steps through the corpus: the row that each begins with, and how many bytes to take of it."""
+    """Give units at even steps through the corpus: the row that each begins with, and how many steps it stands for."""
     total = sum(facts.text_bytes for facts in job.inputs)
     goals = [total * (2 * number + 1) // (2 * PLACES) for number in range(PLACES)]
     done = 0
@@ -83,45 +85,44 @@ def _places(job: Job) -> Iterator[tuple[InputFacts, Unit, int, int]]:
             while goals and done > goals[0]:
                 goals.pop(0)
             if unit.rows and len(goals) < before:
-                yield facts, unit, row, PIECE_BYTES * (before - len(goals))
+                yield facts, unit, row, before - len(goals)
             row += unit.rows
 
 
+@dataclass(frozen=True, slots=True)
 class _Measured:
-    """What has been done of the sample."""
+    """A piece of the sample: bytes as the plan counts them, of its documents, of what it writes, and its time."""
 
-    def __init__(self, job: Job):
-        self._job = job
-        self.seconds = 0.0
-        self.input_bytes = self.text_bytes = self.disk_bytes = 0
+    input_bytes: int
+    text_bytes: int
+    disk_bytes: int
+    seconds: float
 
-    def add(self, facts: InputFacts, unit: Unit, row: int, most_bytes: int) -> None:
-        """Do the first rows of a unit, of at least so many bytes if it has them."""
-        job, config = self._job, self._job.config
-        start, rows, text_bytes = time.perf_counter(), 0, 0
-        source = open_source(facts.input, job.read_options)
-        columns = job.transform.input_columns(source.schema)
-        packing = config.output.packing
-        packer = None if packing is None else Packer(packing, job.schema, job.pad_id)
-        files = [HashedFile(Path("sample"), _InMemory()) for _ in job.sink.suffixes]
-        writer = job.sink.open_part(files, job.schema, {})
-        given_up: dict[int, str] = {}
-        on_bad_row = given_up.__setitem__ if config.run.on_bad_row == "null" else None
-        for batch in source.batches([unit], columns, PIECE_BYTES, row, on_bad_row):
-            output, stats = job.transform.transform(batch, row + rows, given_up=given_up)
-            written = [fit(output, job.schema)] if packer is None else packer.add(output.column(0), row + rows)
-            for each in written:
-                writer.write(each)
-            rows, text_bytes = rows + batch.num_rows, text_bytes + stats.bytes
-            if text_bytes >= most_bytes:
-                break
-        for each in packer.finish() if packer is not None else ():
+
+def _measure(job: Job, facts: InputFacts, unit: Unit, row: int, most_bytes: int) -> _Measured:
+    """Do the first rows of a unit, of at least so many bytes if it has them."""
+    start, rows, text_bytes = time.perf_counter(), 0, 0
+    source = open_source(facts.input, job.read_options)
+    columns = job.transform.input_columns(source.schema)
+    packing = job.config.output.packing
+    packer = None if packing is None else Packer(packing, job.schema, job.pad_id)
+    files = [HashedFile(Path("sample"), _InMemory()) for _ in job.sink.suffixes]
+    writer = job.sink.open_part(files, job.schema, {})
+    given_up: dict[int, str] = {}
+    on_bad_row = given_up.__setitem__ if job.config.run.on_bad_row == "null" else None
+    for batch in source.batches([unit], columns, PIECE_BYTES, row, on_bad_row):
+        output, stats = job.transform.transform(batch, row + rows, given_up=given_up)
+        written = [fit(output, job.schema)] if packer is None else packer.add(output.column(0), row + rows)
+        for each in written:
             writer.write(each)
-        writer.close()
-        self.seconds += time.perf_counter() - start
-        self.input_bytes += unit.text_bytes * rows // unit.rows
-        self.text_bytes += text_bytes
-        self.disk_bytes += sum(file.size for file in files)
+        rows, text_bytes = rows + batch.num_rows, text_bytes + stats.bytes
+        if text_bytes >= most_bytes:
+            break
+    for each in packer.finish() if packer is not None else ():
+        writer.write(each)
+    writer.close()
+    disk_bytes, seconds = sum(file.size for file in files), time.perf_counter() - start
+    return _Measured(unit.text_bytes * rows // unit.rows, text_bytes, disk_bytes, seconds)
 
 
 class _InMemory(FileSystem):
