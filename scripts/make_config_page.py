@@ -39,10 +39,11 @@ stays, and `--resume` goes on from there: with the same settings, except for `ru
 shards with failed or lossy documents are then made again. The unit of resuming is the shard; `run.shard_bytes` makes
 shards smaller.
 
-A worker takes some 270 MB with the default `run.batch_bytes`, however large files, row groups and columns are; a
-document that is longer than a batch takes 12 bytes of memory for each of its own (6 GB for one of 500 MB).
-`run.max_memory` bounds the whole job: first by the number of workers, and a worker that passes its share ends, so that
-the document is found that needs so much. The report has the measured peak.
+A worker takes some 270 MB with the default `run.batch_bytes`, however large files, row groups and columns are. A
+document that is longer than a batch takes 12 bytes of memory for each of its own (6 GB for one of 500 MB): up to 16
+where tokens are short, and 6 in the formats `"megatron"` and `"bin"`. `run.max_memory` bounds the whole job: first by
+the number of workers, and a worker that passes its share ends, so that the document is found that needs so much. The
+report has the measured peak.
 """
 
 

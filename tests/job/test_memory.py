@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(why_unavailable() is not None, reason="the refer
 
 MB = 1_000_000
 PLAIN = 60 * MB  # of text, which hold nothing new after the first few
-BYTE_OF_A_DOCUMENT = 13  # bytes of memory that a byte of one document takes; measured: 12
+BYTE_OF_A_DOCUMENT = 17  # bytes of memory that a byte of one document takes; measured: 15.5 with the sample's tokenizer
 
 
 def run(folder, files, *settings):

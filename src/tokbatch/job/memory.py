@@ -27,7 +27,7 @@ PER_BATCH_BYTE = 12
 
 So does a byte of a document that is longer than a batch. Measured with 200 MB and 500 MB of English in one document,
 gpt2 and Parquet: 12 bytes; a third of them while it is read, half of them in the writer of Parquet, for the levels of
-its lists.
+its lists. With the sample's tokenizer, whose tokens are short, it is 15.5; as flat ids 6.
 """
 WRITING = 96 << 20
 """What a row group takes while it is written."""
