@@ -10,12 +10,12 @@ if ! command -v cargo >/dev/null; then
 fi
 cargo test --locked
 
-# tests/cache.rs and tests/patterns.rs drive cache.rs, hash.rs and splitter.rs; tables.rs and columns.rs have their own.
+# tests/cache.rs and tests/patterns.rs drive cache.rs, hash.rs and splitter.rs; tables.rs and slots.rs have their own.
 # python.rs is the interpreter's side and table_file.rs maps a file: neither exists for Miri.
 if cargo +nightly miri --version >/dev/null 2>&1; then
     export MIRIFLAGS="-Zmiri-disable-isolation"
     cargo +nightly miri test --locked --test cache --test patterns
-    cargo +nightly miri test --locked --lib -- tables::tests cache:: splitter:: locks:: number_set::
+    cargo +nightly miri test --locked --lib -- tables::tests slots:: cache:: splitter:: locks:: number_set::
 else
     echo "no Miri here (rustup component add --toolchain nightly miri): a checked build instead"
     CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \

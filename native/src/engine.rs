@@ -121,7 +121,8 @@ impl Engine {
         Ok(ids)
     }
 
-    /// Give the number of ids of each row, or the first failure. The ids of a few rows at a time are made, and forgotten.
+    /// Give the number of ids of each row, or the first failure. The ids of a few rows at a time are made, and forgotten:
+    /// they stay in the second-level cache, and not to write them would gain little (docs/log.md).
     pub fn count_batch(&self, texts: TextColumn, add_special_tokens: bool) -> Result<Vec<i64>> {
         const BLOCK: usize = 128 << 10;
         let mut counts = Vec::with_capacity(texts.rows());

@@ -102,7 +102,8 @@ impl Slots {
     /// the number of ids and that of bytes; what lies behind these is of no meaning.
     #[inline(always)]
     pub fn copy_texts(&self, ids: &[u32], room: &mut [u8]) -> (usize, usize) {
-        let ids = &ids[..ids.len().min(room.len() / SLOT)];
+        let size = room.len();
+        let ids = &ids[..ids.len().min(size / SLOT)];
         let first = room.as_mut_ptr();
         let mut length = 0;
         for (done, &id) in ids.iter().enumerate() {
@@ -113,7 +114,7 @@ impl Slots {
                 Some(slot) if slot.tag() <= SHORT as u8 => slot,
                 _ => return (done, length),
             };
-            debug_assert!(length + SLOT <= room.len());
+            debug_assert!(length + SLOT <= size);
             // SAFETY: each of the `done` slots before this one has added at most `SHORT` to `length`, so it is at most
             // `done * SLOT`, and there are `SLOT` bytes for each id of `ids`, which has more than `done`.
             // A slot is copied through pointers, since the compiler copies an array of which it has just read the end in parts.
