@@ -249,7 +249,7 @@ mod tests {
         let long = [b'x'; 40];
         let slots = slots(&[(0, Kind::Text(b"one")), (1, Kind::Text(&long)), (2, Kind::Byte(b'!')), (9, Kind::Text(b" "))]);
         let (mut ids, mut text) = (vec![], vec![]);
-        for number in 0..5000u32 {
+        for number in 0..2000u32 {
             let id = [0, 9, 9, 1, 2, 5, 0][(number * number % 7) as usize];
             ids.push(id);
             match slots.kind(id) {
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(slots.agreement(&ids, &data[..data.len() - 4], 2, &mut room), None);
         assert_eq!(slots.agreement(&ids, &data, 3, &mut room), None);
         assert_eq!(slots.agreement(&ids, &data, data.len() + 1, &mut room), None);
-        for at in 0..text.len() {
+        for at in (0..text.len()).step_by(37) {
             let mut other = data.clone();
             other[2 + at] ^= 1;
             assert_eq!(slots.agreement(&ids, &other, 2, &mut room), None);

@@ -180,10 +180,11 @@ def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
     elif not _is_list(kind) or not (pa.types.is_integer(kind.value_type) or pa.types.is_null(kind.value_type)):
         raise InputError(f"a column of lists of ids expected, found {kind}", where=where)
     _validate(values, where)
-    ids = values.flatten()  # without what lies under null rows and outside of a slice
-    offsets = _offsets_from_zero(values)
+    offsets = _offsets_of_all(values)
     if offsets is not None:
-        return IdRows(IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets, 8), len(values)), None)
+        ids = _checked_ids(values.values, where)
+        return IdRows(IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(values)), None)
+    ids = values.flatten()  # without what lies under null rows and outside of a slice
     lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
     column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
     return IdRows(column, pc.is_null(values) if values.null_count else None)
@@ -271,16 +272,20 @@ def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchErro
 
 def _is_list(kind: pa.DataType) -> bool:
     types = pa.types
-    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(is_kind(kind) for is_kind in kinds)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return True
+    return types.is_list_view(kind) or types.is_large_list_view(kind)
 
 
-def _offsets_from_zero(lists: pa.Array) -> pa.Int64Array | None:
-    """Give the list offsets of an array as they are, where they are those of its `flatten()`; else None."""
+def _offsets_of_all(lists: pa.Array) -> pa.Int64Array | None:
+    """Give the list offsets of an array as they are, where its rows have all of its values; else None."""
     is_plain = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
-    if not is_plain or not len(lists) or lists.null_count or lists.offsets[0].as_py() != 0:
+    if not is_plain or not len(lists) or lists.null_count:
         return None
-    return lists.offsets.cast(pa.int64())
+    offsets = lists.offsets
+    if offsets[0].as_py() != 0 or last(offsets) != len(lists.values):
+        return None
+    return offsets.cast(pa.int64())
 
 
 def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:

@@ -24,6 +24,7 @@ VERIFICATION_TYPE = pa.struct(
     ]
 )
 """The type of `verification_array`: a verdict of `VERDICTS`, and counts of characters and tokens."""
+_FIELDS = list(VERIFICATION_TYPE)
 
 
 def verification_array(verification: Verification, nulls: Nulls = None) -> pa.StructArray:
@@ -39,7 +40,7 @@ def verification_array(verification: Verification, nulls: Nulls = None) -> pa.St
     ]
     if nulls is not None:  # also in the fields, for who takes one without the struct's own nulls
         children = [pc.if_else(nulls, pa.scalar(None, child.type), child) for child in children]
-    return pa.StructArray.from_arrays(children, fields=list(VERIFICATION_TYPE), mask=nulls)
+    return pa.StructArray.from_arrays(children, fields=_FIELDS, mask=nulls)
 
 
 @cache
