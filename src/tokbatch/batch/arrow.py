@@ -272,9 +272,8 @@ def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchErro
 
 def _is_list(kind: pa.DataType) -> bool:
     types = pa.types
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return True
-    return types.is_list_view(kind) or types.is_large_list_view(kind)
+    is_array = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_array or types.is_list_view(kind) or types.is_large_list_view(kind))
 
 
 def _offsets_of_all(lists: pa.Array) -> pa.Int64Array | None:
