@@ -211,6 +211,27 @@ def test_explain_shows_every_blank_and_reads_stdin():
     assert "ids             [0, 2]" in tokbatch("explain", TOKENIZER, "").stdout
 
 
+def test_explain_aligns_wide_characters_and_says_why_a_text_is_lost(tmp_path):
+    from rich.cells import cell_len
+
+    document = {
+        "version": "1.0",
+        "added_tokens": [],
+        "model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "日本語": 1, "a": 2}},
+        "pre_tokenizer": {"type": "Whitespace"},
+    }
+    (tmp_path / "t.json").write_text(json.dumps(document))
+    shown = tokbatch("explain", tmp_path / "t.json", "日本語 a b").stdout.splitlines()
+    start = next(index for index, line in enumerate(shown) if line.startswith("token "))
+    table = [shown[start], *shown[start + 2 : start + 5]]
+    assert len({cell_len(line) for line in table}) == 1
+    assert "日本語" in table[1]
+    assert (
+        shown[-1]
+        == "round trip      lossy: the ids do not give the text back, for it has unknown tokens (1 unknown token)"
+    )
+
+
 def test_explain_against_another_engine_or_tokenizer(tmp_path):
     assert "equal in every stage" in tokbatch("explain", TOKENIZER, "a <mask> b", "--against", "reference").stdout
     changed = json.loads(sample.tokenizer_path().read_text(encoding="utf-8"))

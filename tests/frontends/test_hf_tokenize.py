@@ -430,6 +430,8 @@ def test_mistakes_are_told_before_anything_is_mapped(dataset, tokenizer, options
 def test_other_mistakes(dataset, tokenizer):
     with pytest.raises(InputError, match="list"):
         tokenize(["a"], tokenizer)
+    with pytest.raises(ConfigError, match="id_type: 'int64' is none of 'int32', 'uint16'; on_bad_row"):
+        tokenize(dataset, tokenizer, column="text", pair_column="text", id_type="int64", on_bad_row="drop")
     with pytest.raises(ConfigError, match="num_proc"):
         tokenize(dataset.to_iterable_dataset(), tokenizer, num_proc=2)
 

@@ -14,6 +14,7 @@ from tokbatch.errors import SpecError
 from tokbatch.spec import TokenizerSpec
 from tokbatch.spec import digest as digest_module
 from tokbatch.spec.added_token_ids import added_token_ids
+from tokbatch.spec.byte_alphabet import BYTE_TO_CHARACTER
 from tokbatch.spec.describe import describe
 from tokbatch.spec.digest import digest
 from tokbatch.spec.read import read_spec
@@ -107,6 +108,26 @@ def test_added_tokens_get_the_ids_that_the_oracle_gives(oracle: Any) -> None:
     assert [(entry["id"], entry["content"], entry["normalized"]) for entry in theirs] == [
         (token_id, entry.content, entry.normalized) for token_id, entry in ours
     ]
+
+
+def test_facts_say_what_is_dropped_where_there_is_no_unknown_token() -> None:
+    letters = {letter: number for number, letter in enumerate(BYTE_TO_CHARACTER.values())}
+    bytes_of = {f"<0x{byte:02X}>": byte for byte in range(256)}
+    some = {letter: number for letter, number in letters.items() if letter != "a"}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    steps = {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, byte_level]}
+    plain = {**BPE, "unk_token": None, "merges": []}
+
+    def note(vocab: dict[str, int], **changes: object) -> str:
+        model = {**plain, "vocab": vocab, "byte_fallback": changes.pop("byte_fallback", False)}
+        facts = describe(read_spec(json.dumps(document(model=model, **changes))))
+        return next(fact.note for fact in facts if fact.name == "unk_token")
+
+    assert note(letters, pre_tokenizer=steps) == "no character is unknown: each of the 256 bytes has a token"
+    assert note(letters, normalizer={"type": "ByteLevel"}) == note(letters, pre_tokenizer=byte_level)
+    assert note(bytes_of, byte_fallback=True) == note(letters, pre_tokenizer=byte_level)
+    assert note(some, pre_tokenizer=steps).startswith("1 of the 256 bytes have no token")
+    assert note(letters) == note({"é": 0}, byte_fallback=True) == "an unknown character is dropped"
 
 
 def test_facts_name_what_one_would_not_expect() -> None:

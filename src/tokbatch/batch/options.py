@@ -18,8 +18,23 @@ from tokbatch.engine.protocol import Engine
 from tokbatch.errors import WRONG_COLUMN, ConfigError, InputError
 
 
-@dataclass(frozen=True, slots=True)
-class TransformOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdOptions:
+    """What single texts and pairs have in common: which ids, of what type, and what becomes of a bad row."""
+
+    id_column: str = "input_ids"
+    id_type: Literal["int32", "uint16"] = "int32"
+    add_special_tokens: bool = True
+    on_bad_row: Literal["fail", "null"] = "fail"
+
+    @property
+    def id_list_type(self) -> pa.DataType:
+        """The type of the column of ids, whatever a batch holds."""
+        return pa.list_(pa.uint16() if self.id_type == "uint16" else pa.int32())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformOptions(IdOptions):
     """What to do with each batch.
 
     `text_column` is a name or, inside of structs, a dotted path. `keep_columns` are names of whole columns, or "all"
@@ -32,22 +47,13 @@ class TransformOptions:
 
     text_column: str = "text"
     keep_columns: Literal["all"] | tuple[str, ...] = ()
-    id_column: str = "input_ids"
-    id_type: Literal["int32", "uint16"] = "int32"
-    add_special_tokens: bool = True
     prepend: tuple[TokenSource, ...] = ()
     append: tuple[TokenSource, ...] = ()
     template: Mapping[str, TokenSource] = field(default_factory=dict)
     round_trip: Literal["all", "sample", "off"] = "all"
     sample_rate: float = 0.01
-    on_bad_row: Literal["fail", "null"] = "fail"
     crosscheck: float = 0.0
     round_trip_column: str | None = None
-
-    @property
-    def id_list_type(self) -> pa.DataType:
-        """The type of the column of ids, whatever a batch holds."""
-        return pa.list_(pa.uint16() if self.id_type == "uint16" else pa.int32())
 
     @property
     def new_columns(self) -> pa.Schema:
@@ -66,14 +72,7 @@ def checked_affixes(options: TransformOptions, engine: Engine, has_second_engine
     problems: list[str] = []
     if options.round_trip_column is not None and options.round_trip == "off":
         problems.append('round_trip_column: there is nothing to put there with round_trip = "off"')
-    choices = {
-        "id_type": ("int32", "uint16"),
-        "round_trip": ("all", "sample", "off"),
-        "on_bad_row": ("fail", "null"),
-    }
-    for name, allowed in choices.items():
-        if getattr(options, name) not in allowed:
-            problems.append(f"{name}: {getattr(options, name)!r} is none of {', '.join(map(repr, allowed))}")
+    problems += problems_of_choices(options)
     for name in ("sample_rate", "crosscheck"):
         if not 0 <= getattr(options, name) <= 1:
             problems.append(f"{name}: {getattr(options, name)} is no share, which is 0 to 1")
@@ -88,12 +87,31 @@ def checked_affixes(options: TransformOptions, engine: Engine, has_second_engine
         raise ConfigError(
             "; ".join(problems + error.problems), problems=problems + error.problems, hint=error.hint
         ) from None
-    largest = max(engine.max_id, affixes.largest_id)
-    if options.id_type == "uint16" and largest > 0xFFFF:
-        problems.append(f"id_type: the largest id is {largest:,}, and uint16 holds {0xFFFF:,}")
+    problems += problems_of_size(options, max(engine.max_id, affixes.largest_id))
     if problems:
         raise ConfigError("; ".join(problems), problems=problems)
     return affixes
+
+
+def problems_of_choices(options: IdOptions) -> list[str]:
+    """Say which options have values that are none of theirs."""
+    choices = {
+        "id_type": ("int32", "uint16"),
+        "round_trip": ("all", "sample", "off"),
+        "on_bad_row": ("fail", "null"),
+    }
+    return [
+        f"{name}: {getattr(options, name)!r} is none of {', '.join(map(repr, allowed))}"
+        for name, allowed in choices.items()
+        if getattr(options, name, allowed[0]) not in allowed
+    ]
+
+
+def problems_of_size(options: IdOptions, largest: int) -> list[str]:
+    """Say whether the largest id is too large for the type of the ids."""
+    if options.id_type == "uint16" and largest > 0xFFFF:
+        return [f"id_type: the largest id is {largest:,}, and uint16 holds {0xFFFF:,}"]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

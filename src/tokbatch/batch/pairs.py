@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tokbatch.batch.arrow import id_array, text_column
 from tokbatch.batch.count import IdClasses, count_ids, count_texts
 from tokbatch.batch.fields import find_field, values_of
+from tokbatch.batch.options import IdOptions, problems_of_choices, problems_of_size
 from tokbatch.batch.round_trip import first_rows
 from tokbatch.batch.stats import FIRST_ROWS, Stats
 from tokbatch.batch.views import row_numbers
@@ -30,22 +31,13 @@ TYPE_ID_LIST = pa.list_(pa.int8())
 """Type ids are 0 and 1, and whatever else a template says up to 127."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOptions(IdOptions):
     """What to do with each batch of pairs. `type_id_column` None: no column of type ids."""
 
     text_column: str
     pair_column: str
-    id_column: str = "input_ids"
     type_id_column: str | None = "token_type_ids"
-    id_type: Literal["int32", "uint16"] = "int32"
-    add_special_tokens: bool = True
-    on_bad_row: Literal["fail", "null"] = "fail"
-
-    @property
-    def id_list_type(self) -> pa.DataType:
-        """The type of the column of ids."""
-        return pa.list_(pa.uint16() if self.id_type == "uint16" else pa.int32())
 
     @property
     def new_columns(self) -> pa.Schema:
@@ -64,8 +56,9 @@ class PairTransform:
         self._tokenizer = tokenizer
         unpadded = tokenizer if tokenizer.engine.padding is None else tokenizer.with_options(padding=None)
         self.engine: Engine = unpadded.engine
-        if options.id_type == "uint16" and self.engine.max_id > 0xFFFF:
-            raise ConfigError(f"the largest id is {self.engine.max_id:,}, and uint16 holds 65,535", where="id_type")
+        problems = problems_of_choices(options) + problems_of_size(options, self.engine.max_id)
+        if problems:
+            raise ConfigError("; ".join(problems), problems=problems)
         self._classes = IdClasses(self.engine)
 
     def __reduce__(self) -> tuple[Any, ...]:

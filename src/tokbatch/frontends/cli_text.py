@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from tokbatch.job.estimate import Estimate
 from tokbatch.job.prepare import Job, worker_count
 from tokbatch.job.progress import count, duration, megabytes, rate
@@ -131,7 +133,8 @@ def render_verdict(tokenizer: Tokenizer, text: str, add_special_tokens: bool) ->
         "exact": "exact: the ids give the text back",
         "stripped": "stripped: all that is lost is whitespace that added tokens absorbed",
         "normalized": "normalized: the difference is the normalizer's, the pre-tokenizer's or the decoder's doing",
-        "lossy": "lossy: the ids do not give the text back, and no rule explains it",
+        "lossy": "lossy: the ids do not give the text back"
+        + (", for it has unknown tokens" if record["unk_tokens"] else ", and no rule explains it"),
     }
     losses = [
         f"{record[name]} {what if record[name] > 1 else what[:-1]}{where}"
@@ -158,7 +161,7 @@ def _escaped(character: str) -> str:
 def _wrapped(name: str, pieces: Sequence[str]) -> list[str]:
     lines, line = [], f"{name:<15}"
     for piece in pieces:
-        if len(line) + len(piece) + 1 > WIDTH and len(line) > 15:
+        if cell_len(line) + cell_len(piece) + 1 > WIDTH and len(line) > 15:
             lines.append(line)
             line = " " * 15
         line += f" {piece}"

@@ -1,8 +1,10 @@
-"""Aligned tables in plain text, for reports and plans."""
+"""Aligned tables in plain text, for reports and plans. A wide character (CJK) takes two places, as in terminals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from rich.cells import cell_len
 
 NOTHING = "·"
 
@@ -18,10 +20,10 @@ def render_table(rows: Sequence[Sequence[str]], *, left: int = 1, groups: Sequen
     The first `left` columns are set left, the others right. `groups` puts titles over runs of columns: (title, how
     many columns), from the first column on; an empty title leaves the place free.
     """
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    widths = [max(cell_len(row[index]) for row in rows) for index in range(len(rows[0]))]
     gaps = _gaps(len(widths), groups)
     lines = [_line(row, widths, gaps, left) for row in rows]
-    rule = "─" * max(map(len, lines))
+    rule = "─" * max(map(cell_len, lines))
     body = [lines[0], rule, *lines[1:]]
     if rows[-1][0] == "total" and len(rows) > 2:
         body.insert(-1, rule)
@@ -39,10 +41,15 @@ def _gaps(columns: int, groups: Sequence[tuple[str, int]]) -> list[int]:
 
 def _line(row: Sequence[str], widths: Sequence[int], gaps: Sequence[int], left: int) -> str:
     cells = [
-        " " * gap + (cell.ljust(width) if index < left else cell.rjust(width))
-        for index, (cell, width, gap) in enumerate(zip(row, widths, gaps, strict=True))
+        " " * gap + (cell + free if index < left else free + cell)
+        for index, (cell, free, gap) in enumerate(zip(row, _free(row, widths), gaps, strict=True))
     ]
     return "".join(cells).rstrip()
+
+
+def _free(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Give the blanks that fill each cell up to the width of its column."""
+    return [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
 
 
 def _titles(groups: Sequence[tuple[str, int]], widths: Sequence[int], gaps: Sequence[int]) -> list[str]:

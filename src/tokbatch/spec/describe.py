@@ -15,11 +15,13 @@ import msgspec
 
 from tokbatch.spec import decoders, models, normalizers, post_processors, pre_tokenizers
 from tokbatch.spec.added_token_ids import added_token_ids
+from tokbatch.spec.byte_alphabet import BYTE_TO_CHARACTER
 from tokbatch.spec.pattern import Pattern
 from tokbatch.spec.tokenizer_spec import AddedToken, TokenizerSpec
 
 TEMPLATE_PIECES = (post_processors.SequencePiece, post_processors.SpecialTokenPiece)
 SEQUENCES = (normalizers.Sequence, pre_tokenizers.Sequence, post_processors.Sequence, decoders.Sequence)
+BYTE_LEVEL = (normalizers.ByteLevel, pre_tokenizers.ByteLevel)
 FLAGS = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
 
@@ -38,7 +40,7 @@ def describe(spec: TokenizerSpec) -> list[Fact]:
         *_added_tokens(spec),
         *_component("normalizer", spec.normalizer),
         *_component("pre-tokenizer", spec.pre_tokenizer),
-        *_model(spec.model),
+        *_model(spec),
         *_component("post-processor", spec.post_processor),
         *_component("decoder", spec.decoder),
         *_settings("truncation", spec.truncation, "a job honours it unless its config says otherwise"),
@@ -105,7 +107,7 @@ def _component(section: str, component: Any) -> Iterator[Fact]:
         yield Fact(section, "none", "")
         return
     if isinstance(component, SEQUENCES):
-        for step in msgspec.structs.astuple(component)[0]:
+        for step in _steps(component):
             yield from _component(section, step)
         return
     settings = ", ".join(f"{name}={_show(getattr(component, name))}" for name in component.__struct_fields__)
@@ -120,7 +122,8 @@ def _note(component: Any) -> str:
     return ""
 
 
-def _model(model: models.Model) -> Iterator[Fact]:
+def _model(spec: TokenizerSpec) -> Iterator[Fact]:
+    model = spec.model
     kind = str(model.__struct_config__.tag)
     yield Fact("model", "type", kind)
     yield Fact("model", "vocabulary", f"{len(model.vocab):,}")
@@ -143,11 +146,36 @@ def _model(model: models.Model) -> Iterator[Fact]:
             note = ""
             if name == "unk_token" and value is not None and value not in _vocabulary(model):
                 note = "not in the vocabulary: a text with an unknown character is an error"
-            if (name == "unk_id" or name == "unk_token") and value is None:
-                note = "an unknown character is dropped" if name == "unk_token" else "an unknown character is an error"
+            if name == "unk_id" and value is None:
+                note = "an unknown character is an error"
+            if name == "unk_token" and value is None:
+                note = _what_is_dropped(spec)
             if name == "dropout" and value == 1.0:
                 note = "no merge ever happens"
             yield Fact("model", name, _show(value), note)
+
+
+def _what_is_dropped(spec: TokenizerSpec) -> str:
+    """Say what has no token in a model without an unknown token: nothing, where each byte has one."""
+    vocabulary = _vocabulary(spec.model)
+    bytes_of: list[str] = []
+    if any(isinstance(step, BYTE_LEVEL) for step in _steps(spec.normalizer) + _steps(spec.pre_tokenizer)):
+        bytes_of = list(BYTE_TO_CHARACTER.values())
+    elif getattr(spec.model, "byte_fallback", False):
+        bytes_of = [f"<0x{byte:02X}>" for byte in range(256)]
+    missing = sum(token not in vocabulary for token in bytes_of)
+    if bytes_of and not missing:
+        return "no character is unknown: each of the 256 bytes has a token"
+    if bytes_of and missing < 256:
+        return f"{missing} of the 256 bytes have no token: a character that needs one of them loses it"
+    return "an unknown character is dropped"
+
+
+def _steps(component: Any) -> list[Any]:
+    """Give the components that a component consists of, itself where it is no sequence."""
+    if not isinstance(component, SEQUENCES):
+        return [component]
+    return [inner for step in msgspec.structs.astuple(component)[0] for inner in _steps(step)]
 
 
 def _vocabulary(model: models.Model) -> Any:

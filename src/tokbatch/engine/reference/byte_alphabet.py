@@ -1,7 +1,4 @@
-"""The byte alphabet: GPT-2's 256 printable stand-ins for the values of a byte.
-
-A byte that is a visible character of Latin-1 stands for itself; the 68 others (controls, the space, U+00AD) take the
-code points from U+0100 on, in order. Source: `bytes_to_unicode` in openai/gpt-2, src/encoder.py.
+"""Texts written in the byte alphabet (`spec/byte_alphabet.py`).
 
 Used by the normalizer and the pre-tokenizer `ByteLevel`, and by the decoder of that name.
 """
@@ -10,13 +7,10 @@ from __future__ import annotations
 
 import codecs
 
-_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-_OTHER = [byte for byte in range(256) if byte not in set(_VISIBLE)]
+from tokbatch.spec.byte_alphabet import BYTE_TO_CHARACTER
 
-BYTE_TO_CHARACTER: dict[int, str] = {
-    **{byte: chr(byte) for byte in _VISIBLE},
-    **{byte: chr(0x100 + position) for position, byte in enumerate(_OTHER)},
-}
+__all__ = ["BYTE_TO_CHARACTER", "CHARACTER_TO_BYTE", "to_byte_alphabet"]
+
 CHARACTER_TO_BYTE: dict[str, int] = {character: byte for byte, character in BYTE_TO_CHARACTER.items()}
 
 # As a decoding table of a one-byte character set, the alphabet is applied at the speed of a copy.
