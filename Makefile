@@ -41,11 +41,12 @@ test-native:  ## the tests of the crate native/, and its unsafe code under Miri 
 fuzz: $(STAMP)  ## look for texts and files that break a property, FUZZ_SECONDS for each
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
 
-lint: $(STAMP)  ## ruff and mypy; clippy where it is
+lint: $(STAMP)  ## ruff and mypy; rustfmt and clippy where they are
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 ifdef CARGO
+	@if cargo fmt --version >/dev/null 2>&1; then cd native && cargo fmt --check; else echo "no rustfmt here"; fi
 	@if cargo clippy --version >/dev/null 2>&1; then \
 	    cd native && cargo clippy --locked --all-targets --features python,abi3 --quiet -- -D warnings; \
 	else echo "no clippy here"; fi

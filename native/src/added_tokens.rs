@@ -354,7 +354,10 @@ mod tests {
     #[test]
     fn leftmost_then_longest() {
         let tokens = [token("ab", ""), token("abcd", ""), token("bcx", ""), token("c", "")];
-        assert_eq!(spans(&tokens, "abcx abcd ab zabc").unwrap(), [(0, 2), (2, 3), (5, 9), (10, 12), (14, 16), (16, 17)]);
+        assert_eq!(
+            spans(&tokens, "abcx abcd ab zabc").unwrap(),
+            [(0, 2), (2, 3), (5, 9), (10, 12), (14, 16), (16, 17)]
+        );
     }
 
     #[test]

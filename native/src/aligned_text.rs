@@ -60,7 +60,9 @@ impl AlignedText {
         let (from, to) = (index.character(first), index.character(last));
         let text = self.text[first..last].to_owned();
         match self.places[from..to] {
-            [] => AlignedText { text, places: vec![], start: self.start + from, end: self.start + from, is_tracked: true },
+            [] => {
+                AlignedText { text, places: vec![], start: self.start + from, end: self.start + from, is_tracked: true }
+            }
             [..] => {
                 let places = self.places[from..to].to_vec();
                 let (start, end) = (places[0].0, places[places.len() - 1].1);
@@ -212,12 +214,7 @@ impl<'a> Making<'a> {
     }
 
     /// Replace the characters up to `last` by what the changes say.
-    fn apply(
-        &mut self,
-        last: usize,
-        changes: impl IntoIterator<Item = Change>,
-        initial_removed: usize,
-    ) -> Result<()> {
+    fn apply(&mut self, last: usize, changes: impl IntoIterator<Item = Change>, initial_removed: usize) -> Result<()> {
         let old = &self.old.places;
         let mut position = (self.done + initial_removed).min(last);
         for (character, change) in changes {
@@ -227,8 +224,12 @@ impl<'a> Making<'a> {
                 continue;
             }
             let Some(&place) = old.get(position) else {
-                let error = Error::encode("text was put in front of everything, and a later step finds nothing to align it with");
-                return Err(error.hinted("the oracle crashes here; look at a Replace whose pattern can match the empty text"));
+                let error = Error::encode(
+                    "text was put in front of everything, and a later step finds nothing to align it with",
+                );
+                return Err(
+                    error.hinted("the oracle crashes here; look at a Replace whose pattern can match the empty text")
+                );
             };
             self.places.push(place);
             if position < last {

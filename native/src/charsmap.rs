@@ -139,7 +139,8 @@ impl CharacterMap {
         let Some(position) = found else { return Ok(None) };
         let start = position as usize;
         let Some(rest) = self.replacements.get(start..) else {
-            let message = format!("the character map sends {text:?} to byte {position} of its texts, which is no place there");
+            let message =
+                format!("the character map sends {text:?} to byte {position} of its texts, which is no place there");
             return Err(Error::encode(message));
         };
         let end = start + rest.find('\0').unwrap_or(rest.len());

@@ -27,7 +27,10 @@ pub struct CompiledPattern {
 enum Searched {
     Literal(memchr::memmem::Finder<'static>),
     /// So many characters of a set, or more.
-    Run { set: RunSet, least: usize },
+    Run {
+        set: RunSet,
+        least: usize,
+    },
     Tree(Box<TreeSearch>),
 }
 
@@ -265,7 +268,8 @@ mod tests {
 
     #[test]
     fn what_is_replaced_by_itself_may_be_passed_over() {
-        let spaces = pattern(|set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true });
+        let spaces =
+            pattern(|set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true });
         let plain = "some words of plain text, more than a block of it. ".repeat(3);
         assert!(!spaces.may_match_other_than(" ", &plain));
         for odd in ["  ", "\u{2003}", " \u{2003} ", "é  "] {

@@ -5,11 +5,11 @@
 
 use crate::cache::SKIP;
 use crate::error::{Error, Result};
+use crate::patterns::build_transducer;
 use crate::patterns::fuse::{fuse, Fused};
 use crate::patterns::splitter::{Splitter, Stretch};
 use crate::patterns::transducer::Transducer;
 use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
-use crate::patterns::build_transducer;
 use crate::spec::{Behavior, Pattern, PreTokenizer};
 use crate::stored_struct;
 use crate::unicode;
@@ -190,7 +190,8 @@ impl Stage {
         match text[at] {
             byte @ 0..=127 => self.machine.symbol_of[byte as usize] as usize,
             _ => {
-                let character = text[at..text.len().min(at + 4)].utf8_chunks().next().and_then(|c| c.valid().chars().next());
+                let character =
+                    text[at..text.len().min(at + 4)].utf8_chunks().next().and_then(|c| c.valid().chars().next());
                 self.machine.classes.of(character.map_or(0, |c| c as u32)) as usize
             }
         }
@@ -220,7 +221,9 @@ impl Part {
         let (fused, drops_matches, drops_gaps) = match (behavior, invert, tree.single_set()) {
             (Behavior::Isolated, _, _) => (plain(tree), false, false),
             (Behavior::Removed, _, _) => (plain(tree), !invert, invert),
-            (Behavior::Contiguous, _, Some(set)) | (_, false, Some(set)) => (plain(merged(set, behavior)), false, false),
+            (Behavior::Contiguous, _, Some(set)) | (_, false, Some(set)) => {
+                (plain(merged(set, behavior)), false, false)
+            }
             (Behavior::MergedWithPrevious, ..) => return unsupported("MergedWithPrevious for this pattern"),
             (Behavior::MergedWithNext, ..) => return unsupported("MergedWithNext for this pattern"),
             (Behavior::Contiguous, ..) => return unsupported("Contiguous for this pattern"),
@@ -235,7 +238,8 @@ impl Part {
             (false, false) => None,
             (drops_matches, drops_gaps) => {
                 let is_match = machine.is_match.as_ref();
-                let is_match = is_match.ok_or_else(|| refuse("what a piece is does not show in its first character"))?;
+                let is_match =
+                    is_match.ok_or_else(|| refuse("what a piece is does not show in its first character"))?;
                 let dropped: Vec<bool> = is_match.iter().map(|&m| if m { drops_matches } else { drops_gaps }).collect();
                 dropped.contains(&true).then_some(dropped)
             }
@@ -337,16 +341,15 @@ fn runs_and_singles(run: CodePointSet, single: CodePointSet) -> Tree {
 /// The pieces of a Split at each character of a set, as matches: see `CHARACTER_TEMPLATES` in the reference engine.
 fn merged(set: &CodePointSet, behavior: Behavior) -> Tree {
     let (point, other) = (Node::Set(0), Node::Set(1));
-    let repeat = |body: &Node, minimum, maximum| Node::Repeat { body: Box::new(body.clone()), minimum, maximum, greedy: true };
+    let repeat =
+        |body: &Node, minimum, maximum| Node::Repeat { body: Box::new(body.clone()), minimum, maximum, greedy: true };
     let root = match behavior {
-        Behavior::MergedWithPrevious => Node::Alternation(vec![
-            Node::Sequence(vec![repeat(&other, 1, None), repeat(&point, 0, Some(1))]),
-            point,
-        ]),
-        Behavior::MergedWithNext => Node::Alternation(vec![
-            Node::Sequence(vec![repeat(&point, 0, Some(1)), repeat(&other, 1, None)]),
-            point,
-        ]),
+        Behavior::MergedWithPrevious => {
+            Node::Alternation(vec![Node::Sequence(vec![repeat(&other, 1, None), repeat(&point, 0, Some(1))]), point])
+        }
+        Behavior::MergedWithNext => {
+            Node::Alternation(vec![Node::Sequence(vec![repeat(&point, 0, Some(1)), repeat(&other, 1, None)]), point])
+        }
         _ => Node::Alternation(vec![repeat(&point, 1, None), repeat(&other, 1, None)]),
     };
     Tree { sets: vec![set.clone(), set.complement()], root, ..Tree::default() }

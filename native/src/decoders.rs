@@ -119,7 +119,11 @@ impl Step {
     pub fn is_local(&self) -> bool {
         matches!(
             self,
-            Step::Bpe { .. } | Step::WordPiece { .. } | Step::Metaspace { .. } | Step::Replace { .. } | Step::Strip { .. }
+            Step::Bpe { .. }
+                | Step::WordPiece { .. }
+                | Step::Metaspace { .. }
+                | Step::Replace { .. }
+                | Step::Strip { .. }
         )
     }
 
@@ -328,7 +332,10 @@ mod tests {
         assert_eq!(text(ctc(), &["a", "a", "_", "a", "|", "|", "b"]), "aa b");
         let replace = |from: &str| Replace { pattern: Pattern::String(from.into()), content: "-".into() };
         assert_eq!(text(replace(""), &["ab", ""]), "-a-b-");
-        assert_eq!(text(ByteFallback {}, &["a", "<0xC3>", "<0xa9>", "<0x+A>", "<0xC3>", "b"]), "aé\n".replace("é\n", "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}") + "b");
+        assert_eq!(
+            text(ByteFallback {}, &["a", "<0xC3>", "<0xa9>", "<0x+A>", "<0xC3>", "b"]),
+            "aé\n".replace("é\n", "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}") + "b"
+        );
         assert_eq!(text(ByteFallback {}, &["<0xC3>", "<0xA9>"]), "é");
         let byte_level = ByteLevel { add_prefix_space: true, trim_offsets: true, use_regex: true };
         assert_eq!(text(byte_level, &["Ã", "©", "Ġa b", "Ġ"]), "éĠa b ");
@@ -336,8 +343,12 @@ mod tests {
 
     #[test]
     fn words_are_cleaned_up_as_texts_are() {
-        let all = |text: &str| CLEAN_UPS.iter().fold(text.to_owned(), |text, (artifact, plain)| text.replace(artifact, plain));
-        for word in [".", "..", "?a", "!", ",", "'", "'m", "'mx", "'s", "'ve", "'v", "'re", "'r", "n't", "n'", "do", "é", ""] {
+        let all = |text: &str| {
+            CLEAN_UPS.iter().fold(text.to_owned(), |text, (artifact, plain)| text.replace(artifact, plain))
+        };
+        for word in
+            [".", "..", "?a", "!", ",", "'", "'m", "'mx", "'s", "'ve", "'v", "'re", "'r", "n't", "n'", "do", "é", ""]
+        {
             for text in [word.to_owned(), format!(" {word}")] {
                 let bytes = text.as_bytes();
                 assert_eq!(word_cleaned_up(bytes).unwrap_or(bytes), all(&text).as_bytes(), "{text:?}");

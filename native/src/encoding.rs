@@ -63,7 +63,10 @@ impl Encoding {
     /// Tokens that a template adds: they have no place in the text.
     pub fn of_special_tokens(ids: Vec<u32>, tokens: Vec<String>, type_id: u32) -> Encoding {
         let n = ids.len();
-        Encoding { special_tokens_mask: vec![1; n], ..Encoding::of_text(ids, tokens, vec![(0, 0); n], vec![None; n], type_id) }
+        Encoding {
+            special_tokens_mask: vec![1; n],
+            ..Encoding::of_text(ids, tokens, vec![(0, 0); n], vec![None; n], type_id)
+        }
     }
 
     /// Number of tokens.

@@ -9,13 +9,13 @@ use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::limits::fault_of_test;
 use crate::locks::{made_once, taken};
+use crate::models::written::written;
 use crate::models::ModelFacts;
 use crate::padding;
-use crate::post_processors::{Ending, PostProcessor};
-use crate::models::written::written;
-use crate::roads::Roads;
 use crate::pipeline::{Finish, Shown};
+use crate::post_processors::{Ending, PostProcessor};
 use crate::receipts::{self, Receipts};
+use crate::roads::Roads;
 use crate::round_trip::{DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, TokenizerSpec, Truncation};
 use crate::stations::Stations;
@@ -58,7 +58,8 @@ impl Engine {
     /// Do the same, and write the tables for `open`.
     pub fn build_and_write(components: &[u8], options: &[u8], entries: &[u8]) -> Result<(Engine, TableWriter)> {
         let mut tables = TableWriter::default();
-        let engine = Engine::of_spec(&spec::read(components, options, Some(entries))?, &mut Tables::Written(&mut tables))?;
+        let engine =
+            Engine::of_spec(&spec::read(components, options, Some(entries))?, &mut Tables::Written(&mut tables))?;
         Ok((engine, tables))
     }
 
@@ -267,7 +268,9 @@ impl Engine {
 
     /// Encode one text and keep what every stage made of it.
     pub fn trace(&self, text: &str, add_special_tokens: bool) -> Result<Vec<Stage>> {
-        trace::stages(self.roads.text.as_ref(), text, |encoding| self.post_processed(encoding, None, add_special_tokens))
+        trace::stages(self.roads.text.as_ref(), text, |encoding| {
+            self.post_processed(encoding, None, add_special_tokens)
+        })
     }
 
     /// What does not depend on any text.

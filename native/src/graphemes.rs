@@ -217,10 +217,23 @@ mod tests {
 
     #[test]
     fn clusters() {
-        let clusters: Vec<&str> = graphemes("e\u{301}\r\n!\u{600}a\u{600}\n👨\u{200d}👩🇩🇪🇫각\u{11a8}क\u{94d}ष").collect();
+        let clusters: Vec<&str> =
+            graphemes("e\u{301}\r\n!\u{600}a\u{600}\n👨\u{200d}👩🇩🇪🇫각\u{11a8}क\u{94d}ष").collect();
         assert_eq!(
             clusters,
-            ["e\u{301}", "\r\n", "!", "\u{600}a", "\u{600}", "\n", "👨\u{200d}👩", "🇩🇪", "🇫", "각\u{11a8}", "क\u{94d}ष"]
+            [
+                "e\u{301}",
+                "\r\n",
+                "!",
+                "\u{600}a",
+                "\u{600}",
+                "\n",
+                "👨\u{200d}👩",
+                "🇩🇪",
+                "🇫",
+                "각\u{11a8}",
+                "क\u{94d}ष"
+            ]
         );
     }
 }

@@ -21,7 +21,8 @@ pub fn checked_length(length: usize) -> Result<()> {
     if length <= longest() {
         return Ok(());
     }
-    let message = format!("{length} bytes that cannot be cut are more than the native engine takes at once ({})", longest());
+    let message =
+        format!("{length} bytes that cannot be cut are more than the native engine takes at once ({})", longest());
     Err(Error::encode(message).coded("text-too-long").hinted("split the document"))
 }
 

@@ -200,7 +200,11 @@ impl Normalizer {
                     (start, end, changes)
                 };
                 let runs: Vec<(usize, usize, Vec<Change>)> = form.unstable_runs(old).into_iter().map(changes).collect();
-                if runs.is_empty() { Ok(text) } else { text.transform_runs(runs) }
+                if runs.is_empty() {
+                    Ok(text)
+                } else {
+                    text.transform_runs(runs)
+                }
             }
             Normalizer::Strip { left, .. } => {
                 let kept = self.stripped(old);
@@ -256,7 +260,8 @@ fn dropped(text: AlignedText, mapping: &Mapping) -> Result<AlignedText> {
     let characters: Vec<(usize, char)> = text.text.char_indices().collect();
     if text.has_plain_start() {
         let gone = characters.iter().filter(|(_, character)| mapping.drops(*character));
-        let spans: Vec<(usize, usize)> = gone.map(|(place, character)| (*place, place + character.len_utf8())).collect();
+        let spans: Vec<(usize, usize)> =
+            gone.map(|(place, character)| (*place, place + character.len_utf8())).collect();
         return Ok(if spans.is_empty() { text } else { text.replace(spans, "") });
     }
     let kept: Vec<usize> = (0..characters.len()).filter(|&at| !mapping.drops(characters[at].1)).collect();
@@ -324,7 +329,8 @@ fn bert(cleans: bool, sets_apart: bool, strips: bool, lowers: bool) -> Normalize
         changing.extend(lower_cases().iter().map(|entry| entry.0));
     }
     let (accent_set, chinese_set) = (CharacterSet::of_set(&accents), CharacterSet::of_set(&chinese));
-    let after_spaces: &[Normalizer] = if strips || lowers { &parts[parts.len() - steps(strips, lowers)..] } else { &[] };
+    let after_spaces: &[Normalizer] =
+        if strips || lowers { &parts[parts.len() - steps(strips, lowers)..] } else { &[] };
     for code in changing {
         let Some(character) = char::from_u32(code) else { continue };
         let mut text = String::from(character);

@@ -52,7 +52,9 @@ mod tests {
         let members: Vec<u64> = (0..1000).map(|n| ((n * n) << 21) | n).chain([0, 0, u64::MAX - 1]).collect();
         let set = NumberSet::new(&members);
         assert!(members.iter().all(|&member| set.contains(member)));
-        assert!((0..1000).map(|n| ((n * n) << 21) | (n + 1)).all(|number| members.contains(&number) == set.contains(number)));
+        assert!((0..1000)
+            .map(|n| ((n * n) << 21) | (n + 1))
+            .all(|number| members.contains(&number) == set.contains(number)));
         assert!(!NumberSet::new(&[]).contains(0));
     }
 }

@@ -145,7 +145,12 @@ pub enum Shown<'a> {
 pub type Show<'a> = &'a mut dyn FnMut(Shown);
 
 impl Sink<'_> {
-    fn end_document(column_offsets: &mut Vec<i64>, ids: &mut Vec<u32>, finish: &dyn Finish, rows: usize) -> Result<bool> {
+    fn end_document(
+        column_offsets: &mut Vec<i64>,
+        ids: &mut Vec<u32>,
+        finish: &dyn Finish,
+        rows: usize,
+    ) -> Result<bool> {
         let first = *column_offsets.last().expect("there is always one") as usize;
         let result = finish.end(ids, first);
         if result.is_err() {
@@ -350,7 +355,8 @@ where
         let old_pieces = std::mem::take(&mut worker.pieces);
         let old_happenings = std::mem::take(&mut worker.happenings);
         let pieces_before = std::mem::take(&mut worker.pieces_before);
-        let mut happenings = pieces_before.iter().zip(old_happenings.into_iter().map(|(_, happening)| happening)).peekable();
+        let mut happenings =
+            pieces_before.iter().zip(old_happenings.into_iter().map(|(_, happening)| happening)).peekable();
         let mut row = first_row;
         for (number, &(start, end)) in old_pieces.iter().enumerate() {
             while let Some((_, happening)) = happenings.next_if(|(before, _)| **before <= number) {
@@ -411,7 +417,10 @@ where
 
     fn encode_text(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
         if let Cutting::Patterns { cutter, .. } = &self.cutting {
-            if text.len() > WINDOW && cutter.only_machine().is_some() && worker.pieces.iter().any(|(a, b)| b - a > WINDOW) {
+            if text.len() > WINDOW
+                && cutter.only_machine().is_some()
+                && worker.pieces.iter().any(|(a, b)| b - a > WINDOW)
+            {
                 return self.encode_long(worker, text, sink);
             }
         }

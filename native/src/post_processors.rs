@@ -122,7 +122,9 @@ impl Step {
             spec::PostProcessor::TemplateProcessing { single, pair, special_tokens } => {
                 Step::Template { single, pair, special_tokens }
             }
-            spec::PostProcessor::Sequence { processors } => Step::Sequence(processors.iter().map(Step::build).collect()),
+            spec::PostProcessor::Sequence { processors } => {
+                Step::Sequence(processors.iter().map(Step::build).collect())
+            }
         }
     }
 
@@ -136,9 +138,7 @@ impl Step {
                 });
                 tokens.map(|token| token.ids.len()).sum()
             }
-            Step::Bert(frame) | Step::Roberta(frame, _) => {
-                2 + if is_pair { 1 + usize::from(frame.opens_b) } else { 0 }
-            }
+            Step::Bert(frame) | Step::Roberta(frame, _) => 2 + if is_pair { 1 + usize::from(frame.opens_b) } else { 0 },
             Step::ByteLevel(_) => 0,
             Step::Sequence(steps) => steps.iter().map(|step| step.added_tokens(is_pair)).sum(),
         }
@@ -377,7 +377,8 @@ mod tests {
 
     #[test]
     fn a_template_may_name_a_text_twice_or_not_at_all() {
-        let template = |single| spec::PostProcessor::TemplateProcessing { single, pair: vec![], special_tokens: vec![] };
+        let template =
+            |single| spec::PostProcessor::TemplateProcessing { single, pair: vec![], special_tokens: vec![] };
         let twice = PostProcessor::build(Some(&template(vec![sequence("A", 0), sequence("A", 1)])));
         assert_eq!(twice.single_affixes(true), None);
         let doubled = twice.process(Encoding::of_ids(vec![7]), None, true).expect("one text");
@@ -401,7 +402,8 @@ mod tests {
 
     #[test]
     fn endings_are_what_process_gives() {
-        let truncation = Truncation { max_length: 4, stride: 0, strategy: Strategy::LongestFirst, direction: Direction::Left };
+        let truncation =
+            Truncation { max_length: 4, stride: 0, strategy: Strategy::LongestFirst, direction: Direction::Left };
         let twice = spec::PostProcessor::TemplateProcessing {
             single: vec![sequence("A", 0), sequence("A", 1)],
             pair: vec![],
@@ -416,7 +418,12 @@ mod tests {
             let is_cut = ending.end(&mut ids, 1).expect("can be cut");
             assert_eq!((&ids[1..], is_cut), (&expected[..], expected.len() == 4));
             let direct = truncation::truncate_encodings(
-                Encoding::of_ids((0..4).collect()), None, &truncation, processor.added_tokens(false)).expect("can be cut");
+                Encoding::of_ids((0..4).collect()),
+                None,
+                &truncation,
+                processor.added_tokens(false),
+            )
+            .expect("can be cut");
             assert_eq!(processor.process(direct.0, None, true).expect("one text").ids, expected);
         }
     }

@@ -98,11 +98,9 @@ impl PreTokenizer {
     /// Whether only the first step, which sees pieces as they are cut out of the document, depends on the place.
     pub fn depends_on_place_first(&self) -> bool {
         match self {
-            PreTokenizer::Chain(parts) => {
-                parts.split_first().is_none_or(|(first, rest)| {
-                    first.depends_on_place_first() && !rest.iter().any(PreTokenizer::depends_on_place)
-                })
-            }
+            PreTokenizer::Chain(parts) => parts.split_first().is_none_or(|(first, rest)| {
+                first.depends_on_place_first() && !rest.iter().any(PreTokenizer::depends_on_place)
+            }),
             _ => true,
         }
     }
@@ -147,7 +145,8 @@ impl PreTokenizer {
                     }
                     let marks = piece.text.match_indices(&mark).map(|(place, _)| place).filter(|_| split);
                     let bounds: Vec<usize> = [0].into_iter().chain(marks).chain([piece.text.len()]).collect();
-                    let spans = bounds.windows(2).map(|bounds| (bounds[0], bounds[1])).filter(|(start, end)| start < end);
+                    let spans =
+                        bounds.windows(2).map(|bounds| (bounds[0], bounds[1])).filter(|(start, end)| start < end);
                     result.extend(piece.slices(spans));
                 }
             }

@@ -292,7 +292,8 @@ impl PyEngine {
         add_special_tokens: bool,
     ) -> PyResult<Memory> {
         let texts = Held::<u8>::new(data, list_offsets, rows)?;
-        guarded(py, || self.0.count_batch(texts.column()?, add_special_tokens)).map(|numbers| Memory(Owner::Numbers(numbers)))
+        guarded(py, || self.0.count_batch(texts.column()?, add_special_tokens))
+            .map(|numbers| Memory(Owner::Numbers(numbers)))
     }
 
     /// Encode one text, or a pair: see `encoding_fields`.

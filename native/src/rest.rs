@@ -224,7 +224,11 @@ mod tests {
         let rest = Rest::new(Some(&space), vec![]);
         assert_eq!(pretokens(&rest, " word"), ["word"]);
         assert_eq!(pretokens(&rest, "word"), ["word"]);
-        assert!(pretokens(&rest, " ").is_empty() && pretokens(&rest, " \n ").is_empty() && pretokens(&rest, "\n").is_empty());
+        assert!(
+            pretokens(&rest, " ").is_empty()
+                && pretokens(&rest, " \n ").is_empty()
+                && pretokens(&rest, "\n").is_empty()
+        );
     }
 
     #[test]

@@ -77,13 +77,23 @@ impl Roads {
         })
     }
 
-    fn put_together<M>((stations, cached_pretokens): (Arc<Stations>, usize), model: M, input: Input, way: Option<Way>) -> Roads
+    fn put_together<M>(
+        (stations, cached_pretokens): (Arc<Stations>, usize),
+        model: M,
+        input: Input,
+        way: Option<Way>,
+    ) -> Roads
     where
         M: TokenModel + Send + Sync + 'static,
         M::Scratch: Default + Send + 'static,
     {
         let model = Arc::new(model);
-        let text = Arc::new(AlignedRoad::new(Arc::clone(&stations), Arc::clone(&model), input == Input::Text, cached_pretokens));
+        let text = Arc::new(AlignedRoad::new(
+            Arc::clone(&stations),
+            Arc::clone(&model),
+            input == Input::Text,
+            cached_pretokens,
+        ));
         let Some(Way { cutting, normalizes, rest }) = way else {
             let column = Arc::clone(&text) as Arc<dyn ColumnRoad>;
             return Roads { column, input, text, is_general: true, witness: None };
@@ -96,12 +106,28 @@ impl Roads {
         let column: Arc<dyn ColumnRoad> = match rest {
             None => {
                 let model = Watched { model, rest: watching.0, input, witness: watching.1 };
-                Arc::new(Road { model, stations, normalizes, cutting, rest: None, cached_pretokens, workers: Mutex::default() })
+                Arc::new(Road {
+                    model,
+                    stations,
+                    normalizes,
+                    cutting,
+                    rest: None,
+                    cached_pretokens,
+                    workers: Mutex::default(),
+                })
             }
             Some(rest) => {
                 let model = Deferring { model, rest: Arc::clone(&rest) };
                 let model = Watched { model, rest: watching.0, input, witness: watching.1 };
-                Arc::new(Road { model, stations, normalizes, cutting, rest: Some(rest), cached_pretokens, workers: Mutex::default() })
+                Arc::new(Road {
+                    model,
+                    stations,
+                    normalizes,
+                    cutting,
+                    rest: Some(rest),
+                    cached_pretokens,
+                    workers: Mutex::default(),
+                })
             }
         };
         Roads { column, input, text, is_general: false, witness: is_whole.then_some(witness) }
@@ -156,11 +182,7 @@ fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec
 }
 
 /// How a column's texts are cut, and in which form the model gets pretokens; None: only the general road is right.
-fn plan(
-    stations: &Stations,
-    parts: &[(String, &PreTokenizer)],
-    tables: &mut Tables,
-) -> Result<Option<(Input, Way)>> {
+fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)], tables: &mut Tables) -> Result<Option<(Input, Way)>> {
     if stations.need_places() {
         return Ok(None);
     }

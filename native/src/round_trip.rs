@@ -443,7 +443,8 @@ impl Verification {
     /// Add what was absorbed in one document.
     fn add_absorbed(&mut self, absorbed: &[(Side, u32, String)]) {
         let length = |side| {
-            let lengths = absorbed.iter().filter(|(found, ..)| *found == side).map(|(.., text)| text.chars().count() as i64);
+            let lengths =
+                absorbed.iter().filter(|(found, ..)| *found == side).map(|(.., text)| text.chars().count() as i64);
             lengths.sum()
         };
         self.lstrip_chars.push(length(Side::Left));

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 use crate::error::{Class, Error, Result};
-use crate::pipeline::CACHED_PRETOKENS;
 use crate::patterns::tree::{CodePointSet, Tree};
+use crate::pipeline::CACHED_PRETOKENS;
 
 /// What both sides must agree on; raised with every change of the message.
 pub const WIRE_VERSION: u32 = 5;
@@ -225,8 +225,16 @@ pub enum PreTokenizer {
 #[serde(tag = "type", deny_unknown_fields)]
 #[allow(missing_docs)]
 pub enum Normalizer {
-    BertNormalizer { clean_text: bool, handle_chinese_chars: bool, strip_accents: Option<bool>, lowercase: bool },
-    Strip { strip_left: bool, strip_right: bool },
+    BertNormalizer {
+        clean_text: bool,
+        handle_chinese_chars: bool,
+        strip_accents: Option<bool>,
+        lowercase: bool,
+    },
+    Strip {
+        strip_left: bool,
+        strip_right: bool,
+    },
     StripAccents {},
     NFC {},
     NFD {},
@@ -238,10 +246,17 @@ pub enum Normalizer {
         #[serde(with = "bytes")]
         precompiled_charsmap: Vec<u8>,
     },
-    Replace { pattern: Pattern, content: String },
-    Prepend { prepend: String },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Prepend {
+        prepend: String,
+    },
     ByteLevel {},
-    Sequence { normalizers: Vec<Normalizer> },
+    Sequence {
+        normalizers: Vec<Normalizer>,
+    },
 }
 
 mod bytes {
@@ -268,11 +283,29 @@ mod bytes {
 #[serde(tag = "type", deny_unknown_fields)]
 #[allow(missing_docs)]
 pub enum PostProcessor {
-    BertProcessing { sep: (String, u32), cls: (String, u32) },
-    RobertaProcessing { sep: (String, u32), cls: (String, u32), trim_offsets: bool, add_prefix_space: bool },
-    ByteLevel { add_prefix_space: bool, trim_offsets: bool, use_regex: bool },
-    TemplateProcessing { single: Vec<TemplatePiece>, pair: Vec<TemplatePiece>, special_tokens: Vec<(String, TemplateToken)> },
-    Sequence { processors: Vec<PostProcessor> },
+    BertProcessing {
+        sep: (String, u32),
+        cls: (String, u32),
+    },
+    RobertaProcessing {
+        sep: (String, u32),
+        cls: (String, u32),
+        trim_offsets: bool,
+        add_prefix_space: bool,
+    },
+    ByteLevel {
+        add_prefix_space: bool,
+        trim_offsets: bool,
+        use_regex: bool,
+    },
+    TemplateProcessing {
+        single: Vec<TemplatePiece>,
+        pair: Vec<TemplatePiece>,
+        special_tokens: Vec<(String, TemplateToken)>,
+    },
+    Sequence {
+        processors: Vec<PostProcessor>,
+    },
 }
 
 /// A place in a template.
@@ -357,7 +390,8 @@ pub fn read<'a>(components: &'a [u8], options: &[u8], entries: Option<&'a [u8]>)
     let mut spec: TokenizerSpec = from_slice(components)?;
     spec.options = from_slice(options)?;
     if spec.wire_version != WIRE_VERSION {
-        let message = format!("the extension module speaks version {WIRE_VERSION} of the spec, not {}", spec.wire_version);
+        let message =
+            format!("the extension module speaks version {WIRE_VERSION} of the spec, not {}", spec.wire_version);
         return Err(Error::new(Class::Other, message).hinted("install tokbatch anew"));
     }
     if let Some(entries) = entries {

@@ -4,7 +4,12 @@ use crate::spec::Behavior;
 
 /// Give the pieces of a text of `length` bytes, the empty ones left out. Empty matches count as matches here, and can
 /// keep two neighbours from being merged. With `invert` matches count as what lies between, and the other way round.
-pub fn behavior_spans(matches: &[(usize, usize)], length: usize, behavior: Behavior, invert: bool) -> Vec<(usize, usize)> {
+pub fn behavior_spans(
+    matches: &[(usize, usize)],
+    length: usize,
+    behavior: Behavior,
+    invert: bool,
+) -> Vec<(usize, usize)> {
     let mut parts: Vec<(usize, usize, bool)> = vec![];
     let mut done = 0;
     for &(start, end) in matches {

@@ -48,7 +48,8 @@ impl Stations {
 
     /// The document in order: added tokens with their match, and normalized text between them.
     pub fn pieces(&self, document: &str, has_places: bool) -> Result<Vec<Piece>> {
-        let whole = if has_places { AlignedText::of_text(document, 0) } else { AlignedText::untracked(document.to_owned()) };
+        let whole =
+            if has_places { AlignedText::of_text(document, 0) } else { AlignedText::untracked(document.to_owned()) };
         let mut pieces = vec![];
         for (found, piece) in cut(&self.added.raw_pass_matches(document)?, &whole) {
             if found.is_some() {

@@ -20,8 +20,8 @@ use crate::models::bpe::Input;
 use crate::models::written::written;
 use crate::models::PretokenModel;
 use crate::rest::Rest;
-use crate::token_strings::{AddedStrings, AllStrings};
 use crate::strings::Strings;
+use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, Joining};
 
 /// The ids contribute other bytes than the pretoken, or may do so.
@@ -87,7 +87,11 @@ impl Witness {
     /// The marks for an added token.
     fn of_added(&self) -> u32 {
         // Bytes that are not UTF-8 are replaced in the joined text, and an added token may have some.
-        if self.joining.is_lossy { UNSURE } else { 0 }
+        if self.joining.is_lossy {
+            UNSURE
+        } else {
+            0
+        }
     }
 
     /// The marks for the ids of a piece, which has these pretokens.

@@ -11,8 +11,8 @@ use tokbatch_native::patterns::tree::{AnchorKind, CodePointSet, Node, Retries, T
 use tokbatch_native::spec::Pattern;
 
 const TEXT: [char; 24] = [
-    ' ', ' ', ' ', '\n', '\r', '\t', 'a', 'b', 'Z', 's', 't', '\'', '\'', '!', '?', '1', '2', '3', 'é', 'Я', '中', '٣', '\u{3000}',
-    '😀',
+    ' ', ' ', ' ', '\n', '\r', '\t', 'a', 'b', 'Z', 's', 't', '\'', '\'', '!', '?', '1', '2', '3', 'é', 'Я', '中', '٣',
+    '\u{3000}', '😀',
 ];
 
 fn set(ranges: &[(char, char)]) -> CodePointSet {
@@ -179,7 +179,11 @@ fn a_transducer_cuts_as_the_matcher_does() {
             let expected = expected(&matcher, &text);
             assert_eq!(found(&machine, &text), expected, "{name} on {text:?}");
             let window = 1 + random.below(100);
-            assert_eq!(found_in_windows(&machine, &text, window), expected, "{name} in windows of {window} on {text:?}");
+            assert_eq!(
+                found_in_windows(&machine, &text, window),
+                expected,
+                "{name} in windows of {window} on {text:?}"
+            );
         }
     }
 }
@@ -260,7 +264,9 @@ fn boundary_at_end() -> Node {
 #[test]
 fn the_machine_that_remembers_matches_as_the_matcher_does() {
     let mut random = Random(77);
-    for (number, root) in hard_patterns().into_iter().chain(patterns().into_iter().map(|(_, tree)| tree.root)).enumerate() {
+    for (number, root) in
+        hard_patterns().into_iter().chain(patterns().into_iter().map(|(_, tree)| tree.root)).enumerate()
+    {
         let tree = Tree { sets: sets(), root, ..Tree::default() };
         let (matcher, machine) = (Matcher::build(&tree), Machine::build(&tree).unwrap());
         let mut answered = 0;
@@ -279,7 +285,8 @@ fn the_machine_that_remembers_matches_as_the_matcher_does() {
 #[test]
 fn a_search_that_goes_back_too_often_is_given_up() {
     let either = Node::Alternation(vec![LETTER, LETTER]);
-    let tree = Tree { sets: sets(), root: then(vec![again(either), DIGIT]), retries: Retries::Counted, ..Tree::default() };
+    let tree =
+        Tree { sets: sets(), root: then(vec![again(either), DIGIT]), retries: Retries::Counted, ..Tree::default() };
     let machine = Machine::build(&tree).unwrap();
     // Each letter doubles the number of ways: 2 + 4 + ... from the first place on.
     assert_eq!(machine.matches(&"a".repeat(20), true).unwrap(), []);

@@ -92,7 +92,9 @@ fn of_a_column_that_was_encoded_before_anybody_watched() {
     }});
     let decoder = json!({"type": "WordPiece", "prefix": "##", "cleanup": true});
     let words = ["ABC", "ab", "B.", "abc.", "b"];
-    let text_of = |row: usize| -> String { (0..10 + row % 30).map(|word| [words[(row + word * word) % 5], "  "].concat()).collect() };
+    let text_of = |row: usize| -> String {
+        (0..10 + row % 30).map(|word| [words[(row + word * word) % 5], "  "].concat()).collect()
+    };
     let texts: Vec<String> = (0..16_000).map(text_of).collect();
     let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
@@ -102,7 +104,8 @@ fn of_a_column_that_was_encoded_before_anybody_watched() {
     let found = verified(&engine(model.clone(), entries.clone(), decoder.clone()), &texts, one_of_nine);
 
     assert!((64 << 10..bytes / 2).contains(&found.bytes_encoded_again), "{} of {bytes}", found.bytes_encoded_again);
-    let counts = [Verdict::Normalized, Verdict::Lossy].map(|verdict| found.verdicts.iter().filter(|&&v| v == verdict as i8).count());
+    let counts = [Verdict::Normalized, Verdict::Lossy]
+        .map(|verdict| found.verdicts.iter().filter(|&&v| v == verdict as i8).count());
     assert!(counts.iter().all(|&count| count > 500) && counts.iter().sum::<usize>() == texts.len(), "{counts:?}");
     // The same as of each row alone, of which no engine has known anything before.
     let (data, offsets) = column(&texts);
@@ -114,6 +117,9 @@ fn of_a_column_that_was_encoded_before_anybody_watched() {
         let bounds = [0, ids.list_offsets[row + 1] - ids.list_offsets[row]];
         let row_ids = &ids.ids[ids.list_offsets[row] as usize..ids.list_offsets[row + 1] as usize];
         let given = GivenIds::new(row_ids, &bounds).expect("in order");
-        assert_eq!(engine.verify_batch(all.row(row), given, true).expect("has an answer").verdicts, [found.verdicts[row]]);
+        assert_eq!(
+            engine.verify_batch(all.row(row), given, true).expect("has an answer").verdicts,
+            [found.verdicts[row]]
+        );
     }
 }

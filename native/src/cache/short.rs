@@ -196,7 +196,9 @@ impl ShortTable {
             } else {
                 let [first, second, third, fourth] = entry.ids;
                 // SAFETY: as above.
-                unsafe { room.add(length).cast::<[u32; 4]>().write_unaligned([first, second & ID_MASK, third, fourth]) };
+                unsafe {
+                    room.add(length).cast::<[u32; 4]>().write_unaligned([first, second & ID_MASK, third, fourth])
+                };
             }
             length += count as usize;
             at += 1;

@@ -66,7 +66,17 @@ pub struct Bpe {
     byte_ids: Option<Box<[u32; 256]>>,
 }
 stored_struct!(Bpe {
-    vocabulary, input, merges, merges_happen, is_odd, whole, bytes, characters, unk, fuse_unk, byte_ids,
+    vocabulary,
+    input,
+    merges,
+    merges_happen,
+    is_odd,
+    whole,
+    bytes,
+    characters,
+    unk,
+    fuse_unk,
+    byte_ids,
 });
 
 /// The symbols of bytes, where each byte has one.

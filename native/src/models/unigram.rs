@@ -199,12 +199,7 @@ impl Unigram {
         Ok(())
     }
 
-    fn with_pieces(
-        &self,
-        text: &str,
-        scratch: &mut Scratch,
-        mut give: impl FnMut(u32, usize, usize),
-    ) -> Result<()> {
+    fn with_pieces(&self, text: &str, scratch: &mut Scratch, mut give: impl FnMut(u32, usize, usize)) -> Result<()> {
         if u32::try_from(text.len()).is_err() {
             return Err(Error::encode("a pretoken of more than 4 GiB"));
         }

@@ -37,7 +37,13 @@ pub struct Scratch {
 
 impl WordPiece {
     /// Build the model of a spec.
-    pub fn build(entries: &[(&str, u32)], unk_token: &str, prefix: &str, most_characters: u64, input: Input) -> WordPiece {
+    pub fn build(
+        entries: &[(&str, u32)],
+        unk_token: &str,
+        prefix: &str,
+        most_characters: u64,
+        input: Input,
+    ) -> WordPiece {
         let vocabulary = Vocabulary::new(entries.iter().map(|&(token, id)| (token.as_bytes(), id)));
         let keys: Vec<(&[u8], u32)> = (0..).zip(entries).map(|(number, entry)| (entry.0.as_bytes(), number)).collect();
         let trie = Trie::new(&keys);

@@ -15,20 +15,42 @@ enum Step {
     /// One character of a set.
     Set(usize),
     /// A set again and again: minimum, maximum, greedy, possessive.
-    Run { set: usize, minimum: u32, maximum: u32, greedy: bool, possessive: bool },
+    Run {
+        set: usize,
+        minimum: u32,
+        maximum: u32,
+        greedy: bool,
+        possessive: bool,
+    },
     /// Try the first, then the second.
     Split(usize, usize),
     Jump(usize),
     /// Run a part of the program by itself; go on after it where it matches (or not).
-    Look { end: usize, negated: bool },
+    Look {
+        end: usize,
+        negated: bool,
+    },
     /// The same backwards: it has to match from some place before up to here, so many characters away.
-    Behind { end: usize, negated: bool, shortest: u64, longest: Option<u64> },
-    Atomic { end: usize },
-    Anchor { kind: AnchorKind, word: usize },
+    Behind {
+        end: usize,
+        negated: bool,
+        shortest: u64,
+        longest: Option<u64>,
+    },
+    Atomic {
+        end: usize,
+    },
+    Anchor {
+        kind: AnchorKind,
+        word: usize,
+    },
     Keep,
     /// Remember the place in a slot, and leave a loop whose round was empty.
     Mark(usize),
-    LeaveIfEmpty { slot: usize, exit: usize },
+    LeaveIfEmpty {
+        slot: usize,
+        exit: usize,
+    },
     /// The end of the program, or of a part.
     Accept,
 }
@@ -167,7 +189,8 @@ impl Matcher {
         for _ in 0..minimum {
             self.emit(body);
         }
-        let split = |at: usize, after: usize| if greedy { Step::Split(at + 1, after) } else { Step::Split(after, at + 1) };
+        let split =
+            |at: usize, after: usize| if greedy { Step::Split(at + 1, after) } else { Step::Split(after, at + 1) };
         match maximum {
             None => {
                 let slot = self.slots;
@@ -321,10 +344,12 @@ impl Matcher {
                         let mut found = false;
                         let mut from = Some(at);
                         let mut away = 0;
-                        while let Some(place) = from.filter(|_| !found && longest.is_none_or(|longest| away <= longest)) {
+                        while let Some(place) = from.filter(|_| !found && longest.is_none_or(|longest| away <= longest))
+                        {
                             work.spend(1)?;
                             if away >= *shortest {
-                                let run = self.run(step + 1, text, origin, place, Some(at), &mut slots.to_vec(), work)?;
+                                let run =
+                                    self.run(step + 1, text, origin, place, Some(at), &mut slots.to_vec(), work)?;
                                 found = run.is_some();
                             }
                             from = text[..place].chars().next_back().map(|before| place - before.len_utf8());
@@ -336,18 +361,20 @@ impl Matcher {
                         step = *end;
                         continue;
                     }
-                    Step::Atomic { end } => match self.run(step + 1, text, origin, at, None, &mut slots.to_vec(), work)? {
-                        Some((inner, to)) => {
-                            if inner.is_some() {
-                                stack.push(Choice::Began(began));
-                                began = inner;
+                    Step::Atomic { end } => {
+                        match self.run(step + 1, text, origin, at, None, &mut slots.to_vec(), work)? {
+                            Some((inner, to)) => {
+                                if inner.is_some() {
+                                    stack.push(Choice::Began(began));
+                                    began = inner;
+                                }
+                                at = to;
+                                step = *end;
+                                continue;
                             }
-                            at = to;
-                            step = *end;
-                            continue;
+                            None => continue 'choices,
                         }
-                        None => continue 'choices,
-                    },
+                    }
                     Step::Anchor { kind, word } => {
                         if !self.holds(*kind, *word, text, origin, at) {
                             continue 'choices;

@@ -26,7 +26,8 @@ stored_struct!(Classes { count, members, first, pages, leaves });
 impl Classes {
     /// Part the code points by what sets they are in. None where there are too many classes.
     pub fn of_sets(sets: &[CodePointSet]) -> Option<Classes> {
-        let mut cuts: Vec<u32> = sets.iter().flat_map(|set| set.0.iter().copied()).chain([0, 0x80, 0x11_0000]).collect();
+        let mut cuts: Vec<u32> =
+            sets.iter().flat_map(|set| set.0.iter().copied()).chain([0, 0x80, 0x11_0000]).collect();
         cuts.sort_unstable();
         cuts.dedup();
         let mut numbers: HashMap<Vec<u64>, u8> = HashMap::default();
@@ -143,7 +144,8 @@ mod tests {
 
     #[test]
     fn classes_part_the_code_points() {
-        let classes = Classes::of_sets(&[CodePointSet(vec![97, 123, 0xE0, 0x100]), CodePointSet(vec![97, 98])]).unwrap();
+        let classes =
+            Classes::of_sets(&[CodePointSet(vec![97, 123, 0xE0, 0x100]), CodePointSet(vec![97, 98])]).unwrap();
         assert_eq!(classes.count, 3);
         assert_eq!(classes.of(97), classes.of(97));
         assert_eq!(classes.of(98), classes.of(0xE9));

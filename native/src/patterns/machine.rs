@@ -119,9 +119,11 @@ impl Run<'_> {
         let mut start = at;
         loop {
             self.retries = 0;
-            let may_begin = self.machine.first.as_ref().is_none_or(|first| {
-                self.character(start).is_some_and(|character| first.contains(character))
-            });
+            let may_begin = self
+                .machine
+                .first
+                .as_ref()
+                .is_none_or(|first| self.character(start).is_some_and(|character| first.contains(character)));
             let found = if may_begin { self.run(main, &mut memory, start, None) } else { Ok(None) };
             match found {
                 Ok(None) => {}

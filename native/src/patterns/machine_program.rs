@@ -84,7 +84,8 @@ impl Compiled {
     pub fn build(tree: &Tree) -> Result<Compiled> {
         let mut compiler = Compiler { sets: &tree.sets, programs: vec![], loops: 0, size: 0 };
         let main = compiler.program(&tree.root, false)?;
-        let has_search_start = has(&tree.root, &|node| matches!(node, Node::Anchor { kind: AnchorKind::SearchStart, .. }));
+        let has_search_start =
+            has(&tree.root, &|node| matches!(node, Node::Anchor { kind: AnchorKind::SearchStart, .. }));
         Ok(Compiled { programs: compiler.programs, main, has_search_start })
     }
 }
@@ -118,7 +119,9 @@ impl Compiler<'_> {
             Node::Set(set) => code.push(Instruction::Set(*set)),
             Node::Sequence(nodes) => nodes.iter().try_for_each(|node| self.emit(node, code))?,
             Node::Alternation(nodes) => self.emit_alternation(nodes, code)?,
-            Node::Repeat { body, minimum, maximum, greedy } => self.emit_repeat(body, *minimum, *maximum, *greedy, code)?,
+            Node::Repeat { body, minimum, maximum, greedy } => {
+                self.emit_repeat(body, *minimum, *maximum, *greedy, code)?
+            }
             Node::Atomic(body) => {
                 let program = self.program(body, true)?;
                 code.push(Instruction::Atomic(program));

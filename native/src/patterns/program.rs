@@ -27,7 +27,10 @@ enum Instruction {
     Split(u16, u16),
     Jump(u16),
     /// Go on where the next symbol is one of the classes, or (`at_end`) there is none.
-    Next { classes: u64, at_end: bool },
+    Next {
+        classes: u64,
+        at_end: bool,
+    },
     Accept(Kind),
 }
 
@@ -253,7 +256,13 @@ impl Builder<'_> {
         self.instructions[at] = if greedy { Instruction::Split(body, after) } else { Instruction::Split(after, body) };
     }
 
-    fn emit_repeat(&mut self, body: &Node, minimum: u32, maximum: Option<u32>, greedy: bool) -> Result<(), &'static str> {
+    fn emit_repeat(
+        &mut self,
+        body: &Node,
+        minimum: u32,
+        maximum: Option<u32>,
+        greedy: bool,
+    ) -> Result<(), &'static str> {
         if may_be_empty(body) {
             return Err("a repeated body that can match the empty text");
         }

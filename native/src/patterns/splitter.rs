@@ -5,8 +5,8 @@
 //! burst that ended in the trap is done again, slowly. What is left at the end of a segment is stepped through alone, so
 //! that the others need not stop there.
 
-use super::transducer::{Transducer, LONGEST_DELAY};
 use super::classes::ascii_prefix;
+use super::transducer::{Transducer, LONGEST_DELAY};
 
 /// Bytes a burst: what fits into 64 bits together with the longest delay.
 const BURST: usize = 48;
@@ -156,7 +156,9 @@ impl Splitter {
         let mut lanes: [Option<Lane>; LANES] = std::array::from_fn(|_| self.next_lane(run, &mut queue));
         while let [Some(first), Some(second), Some(third), Some(fourth)] = &mut lanes {
             let mut all = [first, second, third, fourth];
-            let texts = all.each_ref().map(|lane| <&[u8; BURST]>::try_from(&source[lane.at..lane.at + BURST]).expect("a burst"));
+            let texts = all
+                .each_ref()
+                .map(|lane| <&[u8; BURST]>::try_from(&source[lane.at..lane.at + BURST]).expect("a burst"));
             let mut rows = all.each_ref().map(|lane| lane.row);
             let told = burst(machine, texts.map(|text| &text[..]), &mut rows, BURST);
             let mut is_short = false;

@@ -262,7 +262,11 @@ fn explore(machine: &mut Determinizer) -> std::result::Result<Explored, &'static
             let (mut chain, certain, retracted) = if symbol == continuation {
                 (aged.clone(), vec![], vec![])
             } else if old.is_empty() {
-                (vec![Hypothesis { threads: machine.fresh[symbol], kind: NONE, begun: vec![], own: None }], vec![], vec![])
+                (
+                    vec![Hypothesis { threads: machine.fresh[symbol], kind: NONE, begun: vec![], own: None }],
+                    vec![],
+                    vec![],
+                )
             } else {
                 machine.step(&aged, symbol)
             };
@@ -437,7 +441,8 @@ impl Transducer {
 
     /// The subset automaton from "any state": after some symbols there is often one state left, whatever came before.
     fn find_synchronisation(&mut self, certain: &[bool]) {
-        let all: Vec<u32> = (0..self.states as u32).filter(|&state| state * self.symbols as u32 != self.start).collect();
+        let all: Vec<u32> =
+            (0..self.states as u32).filter(|&state| state * self.symbols as u32 != self.start).collect();
         let mut numbers: HashMap<Vec<u32>, u32> = std::iter::once((all.clone(), 0)).collect();
         let mut sets = vec![all];
         let (mut synchronised, mut synchronising) = (vec![], vec![]);

@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn agreement_is_exact() {
         let long = [b'x'; 40];
-        let slots = slots(&[(0, Kind::Text(b"one")), (1, Kind::Text(&long)), (2, Kind::Byte(b'!')), (9, Kind::Text(b" "))]);
+        let slots =
+            slots(&[(0, Kind::Text(b"one")), (1, Kind::Text(&long)), (2, Kind::Byte(b'!')), (9, Kind::Text(b" "))]);
         let (mut ids, mut text) = (vec![], vec![]);
         for number in 0..2000u32 {
             let id = [0, 9, 9, 1, 2, 5, 0][(number * number % 7) as usize];

@@ -92,7 +92,8 @@ impl TokenTable {
             return Ok(byte_of_token(token));
         }
         let local = &steps[..self.local_steps];
-        let is_plain = !place.is_first && !self.has_byte_runs && !matches!(self.tail, Tail::Whole { is_lossy: true, .. });
+        let is_plain =
+            !place.is_first && !self.has_byte_runs && !matches!(self.tail, Tail::Whole { is_lossy: true, .. });
         if let ([Step::Metaspace { replacement, .. }], true) = (local, is_plain) {
             for (i, part) in token.split(*replacement).enumerate() {
                 bytes.extend_from_slice(if i > 0 { b" " } else { b"" });

@@ -50,7 +50,11 @@ fn the_table_gives_what_the_steps_give() {
         (sequence(vec![replace(), Spec::ByteFallback {}, Spec::Fuse {}, strip(1, 0)]), true, false),
         (sequence(vec![replace(), Spec::ByteFallback {}, Spec::Fuse {}]), true, true),
         (sequence(vec![Spec::ByteFallback {}, metaspace()]), false, false),
-        (sequence(vec![metaspace(), Spec::BPEDecoder { suffix: "</w>".into() }, byte_level(), strip(0, 1)]), true, false),
+        (
+            sequence(vec![metaspace(), Spec::BPEDecoder { suffix: "</w>".into() }, byte_level(), strip(0, 1)]),
+            true,
+            false,
+        ),
         (sequence(vec![]), true, true),
         (sequence(vec![Spec::Fuse {}, metaspace(), replace()]), true, false),
         (sequence(vec![strip(0, 1)]), false, false),
