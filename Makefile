@@ -10,7 +10,7 @@ CARGO := $(shell command -v cargo 2>/dev/null)
 DIST ?= dist
 FUZZ_SECONDS ?= 120
 
-.PHONY: help demo test test-all test-native fuzz lint wheel oracles bench clean
+.PHONY: help demo test test-all test-extras test-native fuzz lint wheel oracles bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ endif
 
 test-all: $(STAMP)  ## the tests, with the exhaustive and the random ones
 	$(BIN)/python -m pytest
+
+test-extras: $(STAMP)  ## the tests that need more packages: Ray, Spark, readers, an object store; those that can be had
+	scripts/test_extras.sh
 
 test-native:  ## the tests of the crate native/, and its unsafe code under Miri (or in a checked build)
 	scripts/test_native.sh
@@ -75,4 +78,4 @@ bench: bench/.venv/.installed  ## tokbatch and its peers, measured on the sample
 	BENCH_CORPUS="$(BENCH_CORPUS)" BENCH_TOKENIZER="$(BENCH_TOKENIZER)" $(BENCH_VENV)/bin/python bench/run.py $(BENCH_ARGS)
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) build dist out src/*.egg-info src/tokbatch/*.so native/target
+	rm -rf $(VENV) .venv-extras $(BENCH_VENV) build dist out src/*.egg-info src/tokbatch/*.so native/target

@@ -132,6 +132,20 @@ def test_the_recipe_of_a_corpus(monkeypatch, capsys, tmp_path):
         assert "by torch" in shown
 
 
+@pytest.mark.filterwarnings("ignore:.*not writable")
+def test_torch_takes_the_batches_over_without_a_copy(tmp_path):
+    data = pytest.importorskip("torch.utils.data", reason="torch is not installed")
+    changes = [f"output.path={tmp_path}/ids", "output.id_type=int32", "run.workers=1"]
+    run_job(load_config(ROOT / "configs/corpus_to_parquet.toml", changes))
+    batches = runpy.run_path(str(ROOT / "jobs/training_batches.py"))["Batches"](tmp_path / "ids", 4, 32)
+    tensors = list(data.DataLoader(batches, batch_size=None))
+    assert len(tensors) == len(batches) > 10
+    for tensor, batch in zip(tensors, batches, strict=True):
+        assert tensor.data_ptr() == batch.ctypes.data
+        assert str(tensor.dtype) == "torch.int32"
+        assert tensor.tolist() == batch.tolist()
+
+
 def test_the_recipe_for_pairs(monkeypatch, capsys):
     shown = run_recipe("fine_tuning_pairs.py", monkeypatch, capsys)
     assert "'token_type_ids': List(Value('int8'))" in shown
