@@ -99,3 +99,15 @@ def test_a_dictionary_of_arrow_is_planned_by_its_texts(tmp_path):
     assert unit.text_bytes == sum(len(TEXTS[name]) for name in NAMES if name is not None)
     batches = read(tmp_path / "a.arrow", "arrow", LIMIT)
     assert len(batches) >= unit.text_bytes / LIMIT
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_texts_within_structs_that_come_again_and_again(tmp_path, kind):
+    texts = [None if name is None else TEXTS[name] for name in NAMES]
+    inner = pa.StructArray.from_arrays([pa.array(texts, kind), pa.array(range(2000))], names=["body", "n"])
+    outer = pa.StructArray.from_arrays([inner], names=["inner"])
+    pq.write_table(pa.table({"text": outer}), tmp_path / "a.parquet")
+    batches = read(tmp_path / "a.parquet", "parquet", LIMIT)
+    assert pa.Table.from_batches(batches)["text"].to_pylist() == outer.to_pylist()
+    assert {batch.schema.field("text").type for batch in batches} == {outer.type}
+    assert max(batch.nbytes for batch in batches) <= 1.2 * LIMIT

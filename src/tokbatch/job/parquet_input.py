@@ -108,7 +108,7 @@ class ParquetSource:
         )
 
     def _repeated(self, index: int, leaves: Iterable[int]) -> set[str]:
-        """Give the columns of strings, not nested ones, whose rows in a row group are small names of long texts."""
+        """Give the columns of strings, also within structs, whose rows in a row group may name long texts."""
         group, found = self.metadata.row_group(index), set[str]()
         for leaf in leaves:
             column = group.column(leaf)
@@ -116,8 +116,7 @@ class ParquetSource:
             if (
                 column.total_uncompressed_size < REPEATED_ROW * self._rows[index]
                 and not {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}.isdisjoint(column.encodings)
-                and name in self.schema.names
-                and self.schema.field(name).type in (pa.string(), pa.large_string(), pa.string_view())
+                and _is_text(self.schema, name)
             ):
                 found.add(name)
         return found
@@ -204,10 +203,24 @@ class _NoFile(_NoBytes):
 
 def _written_out(batch: pa.RecordBatch, names: Iterable[str], schema: pa.Schema) -> pa.RecordBatch:
     """Give a batch whose dictionaries `names` are strings, as the schema has them."""
-    for name in names:
+    for name in {name if name in schema.names else name.split(".")[0] for name in names}:
         index, field = batch.schema.get_field_index(name), schema.field(name)
-        batch = batch.set_column(index, field, batch.column(index).dictionary_decode().cast(field.type))
+        column = batch.column(index)
+        column = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+        batch = batch.set_column(index, field, column.cast(field.type))
     return batch
+
+
+def _is_text(schema: pa.Schema, path: str) -> bool:
+    """Tell whether a leaf column is one of strings, by itself or within structs."""
+    if path in schema.names:
+        return schema.field(path).type in (pa.string(), pa.large_string(), pa.string_view())
+    first, *names = path.split(".")
+    kind = schema.field(first).type if schema.names.count(first) == 1 else pa.null()
+    for name in names:
+        index = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
+        kind = kind.field(index).type if index >= 0 else pa.null()
+    return kind in (pa.string(), pa.large_string())
 
 
 def _read_footer(file: IO[bytes], name: str) -> tuple[bytes, int]:
