@@ -12,7 +12,7 @@ site() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["pure
 echo "import site; site.addsitedir('$(site .venv)')" >"$(site $venv)/below.pth"
 
 install() {
-    timeout 900 $venv/bin/python -m pip install --quiet --timeout 30 --retries 2 "$@" || echo "left out: $*"
+    timeout 300 $venv/bin/python -m pip install --quiet --timeout 30 --retries 2 "$@" || echo "left out: $*"
 }
 while read -r -a packages; do
     install "${packages[@]}"
