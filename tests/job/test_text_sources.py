@@ -127,7 +127,8 @@ BAD_LINES = [
     ("[1]", "not as the columns are: Expected `object`"),
     ("{}", "not as the columns are: Object missing required field `text`"),
     ('{"text": 1}', "not as the columns are: Expected `str | null`, got `int`"),
-    ('{"text": "\\ud800 "}', "not JSON"),
+    ('{"text": "\\ud800 "}', r"\\ud800 is half a surrogate pair, and no character"),
+    ('{"text": "\\ud800 ', "not JSON"),
     ('{"text": NaN}', "not JSON"),
     ('{"text": 1, "text": "y"}', "not as the columns are: Expected `str | null`, got `int`"),
     ('{"text": "a", "n": "one"}', "not as the columns are: Expected `int | null`"),
@@ -153,6 +154,32 @@ def test_a_bad_line_is_named_or_becomes_a_row_that_has_failed(tmp_path, line, sa
     assert table.to_pydict() == {"text": ["first", "", "last"], "n": [1, None, None]}
     assert list(bad) == [1]
     assert bad[1].startswith("line 2: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ('{"id": "4", "n": 4, "x": {"k": 4}}', ("4", 4, '{"k": 4}')),
+        ('{"id": "4", "text": 7, "x": "\\ud83d\\ude00"}', ("4", None, '"\\ud83d\\ude00"')),
+        ('{"id": "4", "n": "four", "text": "a", "x": null}', ("4", None, None)),
+        ('{"id": "4", "id": "5", "text": []}', ("5", None, None)),
+        ('{"id": "\\\\ud800", "text": "\\ud800", "n": 4}', ("\\ud800", 4, None)),
+        ('{"id": "\\udc00", "text": "a", "n": 4, "x": ["\\ud800\\ud83d\\ude00"]}', (None, 4, None)),
+        ('{"id": "4", "text": 7', (None, None, None)),
+        ('["4"]', (None, None, None)),
+        (b'{"id": "4", "text": "\xff"}', (None, None, None)),
+    ],
+)
+def test_of_a_bad_line_is_kept_what_can_be_read(tmp_path, line, kept):
+    path = tmp_path / "a.jsonl"
+    line = line.encode() if isinstance(line, str) else line
+    path.write_bytes(b'{"id": "0", "text": "a"}\n' + line + b"\n")
+    bad = {}
+    columns, types = ("id", "n", "x"), {"id": "string", "n": "int64", "x": "json"}
+    table = read(opened(path, columns=columns, types=types), bad=bad)
+    table.validate(full=True)
+    assert list(bad) == [1]
+    assert table.to_pylist()[1] == {"text": "", **dict(zip(columns, kept, strict=True))}
 
 
 def test_bytes_that_are_not_utf8(tmp_path):

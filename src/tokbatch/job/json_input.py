@@ -7,6 +7,7 @@ JSON text, as it stands in the file. A value of a later line that does not fit i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Annotated, Any
@@ -32,6 +33,8 @@ _TYPES: dict[str, tuple[Any, pa.DataType]] = {
     "json": (msgspec.Raw, pa.string()),
 }
 _NULL = msgspec.Raw(b"null")
+_SURROGATES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+_HALF = rb"\uFdD0"  # stands for half a surrogate pair: no character either, and spelled as hardly anybody would
 HINT = 'run.on_bad_row = "null" gives such a line null for ids'
 
 
@@ -101,6 +104,32 @@ class JsonSource(LineSource):
         # The decoder does not look at the bytes of what it only passes on or over: `str` does.
         return lambda text: decode(str(text, "utf-8"))
 
+    @cached_property
+    def _decode_kept(self) -> Callable[[bytes], Any]:
+        """Build what reads of a bad line, if it is an object, its kept columns: each that has its type."""
+        kinds = list(self._kinds.values())
+        values = [msgspec.json.Decoder(_TYPES[kind][0]).decode for kind in kinds]
+        fields: list[Any] = [(f"c{index}", msgspec.Raw, _NULL) for index in range(len(kinds))]
+        rename = {f"c{index}": name for index, name in enumerate(self._kinds)}
+        line = msgspec.defstruct("KeptLine", fields, bases=(_BadLine,), rename=rename, gc=False)
+        decode = msgspec.json.Decoder(line).decode
+
+        def kept(text: bytes) -> Any:
+            found = decode(str(text, "utf-8"))
+            for index, kind in enumerate(kinds):
+                value = getattr(found, f"c{index}")
+                if _HALF in bytes(value):
+                    value = None
+                elif kind != "json":
+                    try:
+                        value = values[index](value)
+                    except (msgspec.MsgspecError, RecursionError):
+                        value = None
+                setattr(found, f"c{index}", value)
+            return found
+
+        return kept
+
     def _batch(self, lines: list[bytes], row: int, columns: Sequence[str], on_bad_row: OnBadRow) -> pa.RecordBatch:
         """See `LineSource`."""
         try:
@@ -120,7 +149,7 @@ class JsonSource(LineSource):
         return pa.record_batch(arrays, names=names)
 
     def _one(self, line: bytes, row: int, on_bad_row: OnBadRow) -> Any:
-        """Decode a line; None for a bad one."""
+        """Decode a line; of a bad one what is kept, or None where it is not an object of JSON."""
         try:
             return self._decode(line)
         except msgspec.ValidationError as error:
@@ -130,16 +159,26 @@ class JsonSource(LineSource):
             what = f"not JSON: byte {error.start} (0x{line[error.start]:02X}) is not UTF-8"
             bad_row(row, what, on_bad_row, "line", HINT)
         except msgspec.MsgspecError as error:
+            line, halves = _without_halves(line)
             what = "an empty line" if not line.strip() else f"not JSON: {error}"
+            if halves and _object(line) is not None:
+                what = f"{halves[0]} is half a surrogate pair, and no character"
             bad_row(row, what, on_bad_row, "line", HINT)
         except RecursionError:
             bad_row(row, "JSON that is nested too deeply", on_bad_row, "line", HINT)
-        return None
+        try:
+            return self._decode_kept(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+
+
+class _BadLine(msgspec.Struct):
+    """What is kept of a line whose text is missing, or of another type, or where a value does not fit its column."""
 
 
 def _text(record: Any, depth: int) -> str | None:
     """Give the text of a line; a bad line has an empty one (see `Source.batches`)."""
-    if record is None:
+    if record is None or isinstance(record, _BadLine):
         return ""
     for _ in range(depth):
         if record is None:
@@ -147,6 +186,12 @@ def _text(record: Any, depth: int) -> str | None:
         record = record.text
     text: str | None = record
     return text
+
+
+def _without_halves(line: bytes) -> tuple[bytes, list[str]]:
+    """Put `_HALF` for each half of a surrogate pair that stands alone; gives these too."""
+    halves = [f"\\{half.decode('ascii', 'replace')}" for half in _SURROGATES.findall(line) if half]
+    return _SURROGATES.sub(lambda found: _HALF if found[1] else found[0], line), halves
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
