@@ -105,6 +105,27 @@ def test_what_is_wrong_is_found(output, breakage, said):
     assert any(said in problem for problem in found.problems), found.problems
 
 
+@pytest.mark.parametrize(
+    ("breakage", "said"),
+    [
+        (
+            lambda path: write_corpus(path.parent, path.name, 119),
+            "a.parquet: the input has changed since the job read it",
+        ),
+        (lambda path: path.unlink(), "a.parquet: cannot be read: No such file or directory"),
+        (lambda path: path.write_bytes(b"PAR1 no more"), "a.parquet: not a Parquet file"),
+    ],
+    ids=["changed", "missing", "unreadable"],
+)
+def test_an_input_is_named_once_and_not_for_each_part(output, breakage, said):
+    breakage(output.parent / "a.parquet")
+    found = verify_output(output, 1.0)
+    assert len(found.problems) == 1, found.problems
+    assert found.problems[0].startswith(said)
+    assert found.problems[0].count("a.parquet") == 1
+    assert found.sampled_rows == 40  # those of the other input
+
+
 @pytest.mark.parametrize("sample_rate", [0.4, 1.0])
 def test_kept_columns_that_arrow_cannot_filter(tmp_path, sample_rate):
     views = pa.array([f"a rather long text {i}" if i % 5 else None for i in range(60)], pa.string_view())

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.transform import Transform
-from tokbatch.errors import InputError, TokbatchError
+from tokbatch.errors import InputError, TokbatchError, VerifyError, located
 from tokbatch.job.config import JobConfig, PackingConfig, read_config
 from tokbatch.job.inputs import Input
 from tokbatch.job.manifest import documents_of, files_of, read_manifest, read_stats
@@ -87,7 +87,7 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
                 found.problems.append(f"{part['path']}: starts at row {part['first_row']}, {rows[name]} expected")
             rows[name] = part["first_row"] + documents_of(part)
             tokens[name] += part["tokens"] + part.get("packing", {}).get("dropped_tokens", 0)
-        if whole and again is not None:
+        if whole and again is not None and name not in again.named:
             _check_rows(folder, parts, inputs[name], again, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
     known = {file["path"] for part in manifest["parts"] for file in files_of(part)}
@@ -104,6 +104,7 @@ class _Again:
     """What makes rows anew. The input that was opened last stays open: its parts follow each other.
 
     `given_up` are the rows of the quarantine, by input: they are not tried again, since they may have ended a worker.
+    `named` are the inputs that are a problem themselves: they are named once, and not for each of their parts.
     """
 
     transform: Transform
@@ -112,6 +113,7 @@ class _Again:
     packing: PackingConfig | None
     given_up: Mapping[str, Mapping[int, str]]
     opened: tuple[str, Source] | None = None
+    named: set[str] = field(default_factory=set)
 
     def open(self, entry: Mapping[str, Any]) -> Source:
         """Open an input by its entry in the manifest."""
@@ -190,8 +192,7 @@ def _check_rows(
     try:
         opened = again.open(entry)
         if opened.digest != entry["sha256"]:
-            found.problems.append(f"{entry['name']}: the input has changed since the job read it")
-            return
+            raise InputError("the input has changed since the job read it", where=entry["name"])
         units = opened.units()[slice(*parts[0]["units"])]
         batches = (batch for part in parts for batch in again.sink.read_part(_paths(folder, part)))
         packed = unpack(batches, again.sink.id_column) if "packing" in parts[0] else None
@@ -223,7 +224,9 @@ def _check_rows(
             found.sampled_rows += made.num_rows
             row += batch.num_rows
     except TokbatchError as error:
-        found.problems.append(f"{entry['name']}: {error.where}: {error.message}")
+        if isinstance(error, InputError):
+            again.named.add(entry["name"])
+        found.problems.append(f"{located(error, entry['name']).where}: {error.message}")
 
 
 def _chosen(rows: pa.Table, chosen: pa.BooleanArray) -> pa.Table:
@@ -295,7 +298,7 @@ class _Rows:
             self._held.append(batch.replace_schema_metadata(None))
             self._rows += batch.num_rows
         if not self._held:
-            raise InputError("the parts have no rows", where="data/")
+            raise VerifyError("the parts have no rows", where="data/")
         held = pa.Table.from_batches(self._held)
         left = held.slice(rows)
         self._held, self._rows = left.to_batches() or self._held[-1:], left.num_rows
