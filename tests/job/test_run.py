@@ -214,6 +214,31 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path, flags):
     assert os.listdir(tmp_path / "out") == ["thesis.doc"]
 
 
+def test_a_job_goes_on_beside_what_others_put_into_its_folder(finished, tmp_path):
+    folder, config = copy_of(finished, tmp_path)
+    before = files_below(folder / "out")
+    foreign = [folder / "out/notes.txt", folder / "out/.DS_Store", folder / "out/data/nohup.out"]
+    for path in foreign:
+        path.write_text("kept")
+    said = "data/nohup.out: no part of this job; readers of data/ may take it for one"
+    complete = Notes()
+    assert run_job(load_config(config), resume=True, progress=complete).already_done
+    assert said in complete.notes
+    sorted((folder / "out/.tokbatch/shards").iterdir())[0].unlink()
+    (folder / "out/manifest.json").unlink()
+    resumed = Notes()
+    run_job(load_config(config), resume=True, progress=resumed)
+    assert said in resumed.notes
+    assert all(path.read_text() == "kept" for path in foreign)
+    assert verify_output(folder / "out").problems == ["data/nohup.out: not in the manifest"]
+    foreign.pop().unlink()
+    assert files_below(folder / "out") == before
+    for flags in ({}, {"overwrite": True}):
+        with pytest.raises(OutputError, match=r"no job made: \.DS_Store, notes\.txt") as caught:
+            run_job(load_config(config), **flags)
+        assert caught.value.hint == "move it away, or give output.path another folder"
+
+
 def test_two_jobs_cannot_write_one_folder(finished, tmp_path):
     from tokbatch.job.lock import OutputLock
     from tokbatch.job.storage import Storage

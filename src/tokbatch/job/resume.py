@@ -23,14 +23,17 @@ def record_name(shard: Shard) -> str:
 
 
 def refuse_used(storage: Storage, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder that has something in it which nobody said may be touched."""
-    foreign = storage.foreign_entries()
+    """Refuse a folder that has something in it which nobody said may be touched.
+
+    A job that goes on in its own folder leaves alone what others put there: it writes under its own names only.
+    """
     ours = storage.holds_job() or storage.state.exists()
+    foreign = [] if resume and ours else storage.foreign_entries()
     if foreign or (storage.exists() and not ours and any(storage.folder.iterdir())):
         raise OutputError(
             f"the folder holds what no job made: {', '.join((foreign or ['data'])[:5])}",
             where=str(storage.folder),
-            hint="give output.path another folder",
+            hint="move it away, or give output.path another folder",
         )
     if storage.holds_job() and not resume and not overwrite:
         raise OutputError(

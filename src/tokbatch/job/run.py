@@ -24,7 +24,7 @@ from tokbatch.errors import InputError, OutputError, TokbatchError, WorkerError,
 from tokbatch.job.config import JobConfig
 from tokbatch.job.inputs import list_inputs
 from tokbatch.job.lock import OutputLock
-from tokbatch.job.manifest import check_format, merged, part_file_name, shard_record, write_results
+from tokbatch.job.manifest import check_format, files_of, merged, part_file_name, shard_record, write_results
 from tokbatch.job.memory import PASSED_LIMIT, PER_BATCH_BYTE, limit_of_a_worker, peak_memory, workers_within
 from tokbatch.job.plan import Shard
 from tokbatch.job.pool import Pool
@@ -115,7 +115,7 @@ class _Run:
         pending = self._pending()
         manifest = self.storage.read_json("manifest.json")
         if not pending and manifest is not None and manifest.get("parts") == self._parts():
-            self.storage.tidy()
+            self._tidy()
             seconds = time.monotonic() - start
             return JobResult(self.job, self._total(), seconds, already_done=True, skipped=self._all_skipped())
         limits = self.job.config.run
@@ -145,7 +145,7 @@ class _Run:
             ],
         }
         stats = write_results(self.storage, self.job, self.records, self._all_skipped(), run)
-        self.storage.tidy()
+        self._tidy()
         new = sum(record["run"]["text_bytes"] for index, record in self.records.items() if index not in resumed)
         return JobResult(self.job, stats, seconds, new, skipped=self._all_skipped())
 
@@ -316,6 +316,13 @@ class _Run:
         done, total = self.finished_bytes, sum(shard.text_bytes for shard in self.job.shards)
         finished = f"{len(self.records):,} of {count(len(self.job.shards), 'shard')}"
         self.progress.note(f"{when}{finished} finished, {megabytes(done)} of {megabytes(total)}")
+
+    def _tidy(self) -> None:
+        """Remove what only a job at work needs, and name what is among the parts and is none: `verify` does so too."""
+        self.storage.tidy()
+        known = {file["path"] for part in self._parts() for file in files_of(part)}
+        for path in self.storage.foreign_parts(known):
+            self.progress.note(f"{path}: no part of this job; readers of data/ may take it for one")
 
     # -- small things -------------------------------------------------------------------------------------------
 

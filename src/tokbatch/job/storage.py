@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -129,6 +129,11 @@ class Storage:
     def foreign_entries(self) -> list[str]:
         """Give the names in the folder that no job made."""
         return sorted(entry.name for entry in self.folder.iterdir() if entry.name not in OURS) if self.exists() else []
+
+    def foreign_parts(self, known: Container[str]) -> list[str]:
+        """Give the paths of the files under data/ that are not among the `known` ones."""
+        files = sorted(path for path in self.data.rglob("*") if path.is_file())
+        return [name for path in files if (name := path.relative_to(self.folder).as_posix()) not in known]
 
     def exists(self) -> bool:
         """Tell whether the folder is there."""

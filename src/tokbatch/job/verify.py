@@ -31,6 +31,7 @@ from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sinks.ids import without_nulls
 from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again, rows_between, rows_of
+from tokbatch.job.storage import Storage
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
 BATCH_BYTES = 8 << 20
@@ -91,11 +92,7 @@ def verify_output(folder: Path | str, sample_rate: float = 0.02) -> Verification
             _check_rows(folder, parts, inputs[name], again, sample_rate, found)
     _check_sums(folder, manifest, rows, tokens, found)
     known = {file["path"] for part in manifest["parts"] for file in files_of(part)}
-    found.problems += [
-        f"{path.relative_to(folder)}: not in the manifest"
-        for path in sorted((folder / "data").rglob("*"))
-        if path.is_file() and str(path.relative_to(folder)) not in known
-    ]
+    found.problems += [f"{path}: not in the manifest" for path in Storage(folder).foreign_parts(known)]
     return found
 
 
