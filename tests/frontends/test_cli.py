@@ -87,6 +87,40 @@ def test_what_is_skipped_stands_in_the_last_line(tmp_path, command):
         ]
 
 
+@pytest.mark.parametrize("too_long", ["drop", "truncate"])
+def test_what_packing_leaves_out_is_said_everywhere(tmp_path, too_long):
+    pq.write_table(pa.table({"text": ["a", "many more words " * 20, "b"]}), tmp_path / "a.parquet")
+    config = write_config(tmp_path, input__keep_columns=[], run__workers=1)
+    packing = f'[output.packing]\nlength = 8\npad = "<pad>"\nsplit = false\ntoo_long = "{too_long}"\n'
+    config.write_text(config.read_text() + packing)
+    said = tokbatch("run", config).stderr.splitlines()
+    total = json.loads((tmp_path / "out/stats.json").read_text())["total"]
+    written, gone = total["packed_tokens"], total["dropped_tokens"]
+    assert total["dropped_documents"] == (too_long == "drop")
+    assert gone == total["tokens"] - written > 0
+    left_out = f"{gone} tokens CUT OFF from the ends of documents"
+    if too_long == "drop":
+        left_out = f"1 document DROPPED ({gone} tokens)"
+    assert f"{total['tokens']} tokens encoded in " in said[-3]
+    assert said[-2] == f"{written} tokens in the output; {left_out}"
+    assert f"is complete; {left_out}" in tokbatch("run", config, "--resume").stderr.splitlines()[-1]
+    verified = tokbatch("verify", tmp_path / "out", "--sample", "1").stderr
+    rows = total["packed_rows"]
+    assert verified == (
+        f"1 part, {rows} row{'s' * (rows > 1)}, {written} tokens in the output, 3 made anew; {left_out}: 0 problems\n"
+    )
+    report = tokbatch("report", tmp_path / "out").stdout
+    assert f"  ids         {written} tokens in the output; {left_out}; {total['tokens']} encoded, " in report
+    told = json.loads(tokbatch("report", tmp_path / "out", "--json").stdout)
+    dropped = {name: total[name] for name in ("dropped_documents", "dropped_tokens")}
+    assert told["output"] == {"tokens": written, **dropped}
+    tokbatch("report", tmp_path / "out", "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"<b>{written}</b><span>tokens in the output</span>" in page
+    big, small = ("1", f"document DROPPED ({gone} tokens)") if too_long == "drop" else left_out.split(" ", 1)
+    assert f"<b>{big}</b><span>{small}</span>" in page
+
+
 def test_verify_and_report(job):
     folder, _, _ = job
     verified = tokbatch("verify", folder / "out", "--sample", "1")

@@ -132,6 +132,11 @@ class Stats:
     dropped_documents: int = _number("document", 'packed: in no row, for being longer than one (`too_long = "drop"`)')
     dropped_tokens: int = _number("token", "ids in no row, of dropped documents and of those that packing truncated")
 
+    @property
+    def written_tokens(self) -> int:
+        """The ids of documents that are in the output: those that were encoded, without those that packing left out."""
+        return self.tokens - self.dropped_tokens
+
     def merge(self, other: Stats) -> Stats:
         """Give the statistics of the documents of both, which are documents of the same file.
 

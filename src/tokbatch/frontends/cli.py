@@ -163,15 +163,24 @@ def run(
     loaded = load_config(config, set or ())
     if loaded.input.dataset is None:
         import_lean_arrow()
-    from tokbatch.job.progress import count, duration, megabytes, progress_for_people, rate, skipped
+    from tokbatch.job.progress import (
+        count,
+        duration,
+        left_out_of_rows,
+        megabytes,
+        progress_for_people,
+        rate,
+        skipped,
+    )
     from tokbatch.job.run import run_job
 
     if resume and not loaded.output_path.exists():
         _say(f"nothing to resume: there is no {_shown(loaded.output_path)} yet; a new job begins")
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
     stats, where = result.stats, loaded.output_path
+    left_out = left_out_of_rows(stats.dropped_documents, stats.dropped_tokens)
     if result.already_done:
-        _say(f"nothing left to do: {where} is complete{skipped(result.skipped)}")
+        _say(f"nothing left to do: {where} is complete{skipped(result.skipped)}{left_out}")
         return
     nulls = f"{stats.null_documents:,} null, " if stats.null_documents else ""
     took = f"{duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}"
@@ -179,8 +188,10 @@ def run(
         took = f"; this time {megabytes(result.text_bytes)} in {took}"
     else:
         took = f" in {took}"
+    tokens = count(stats.tokens, "token") + (" encoded" if left_out else "")
     _say(
-        f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {count(stats.tokens, 'token')}{took}",
+        f"{count(stats.documents, 'document')}, {megabytes(stats.bytes)}, {tokens}{took}",
+        *([f"{count(stats.written_tokens, 'token')} in the output{left_out}"] if left_out else []),
         f"{stats.exact_documents:,} exact, {stats.stripped_documents:,} stripped, "
         f"{stats.normalized_documents:,} normalized, {stats.lossy_documents:,} lossy, {nulls}"
         f"{stats.failed_documents:,} failed{skipped(result.skipped)}; see `tokbatch report {_shown(where)}`",
@@ -229,16 +240,18 @@ def verify(
         tokbatch verify out/run1
         tokbatch verify out/run1 --sample 1
     """
-    from tokbatch.job.progress import count, skipped
+    from tokbatch.job.progress import count, left_out_of_rows, skipped
     from tokbatch.job.verify import verify_output
 
     found = verify_output(out, sample)
     for problem in found.problems:
         print(problem)
-    left_out = f", {found.quarantined_rows:,} of them given up" if found.quarantined_rows else ""
+    given_up = f", {found.quarantined_rows:,} of them given up" if found.quarantined_rows else ""
+    left_out = left_out_of_rows(found.dropped_documents, found.dropped_tokens)
+    tokens = f", {count(found.tokens, 'token')} in the output" if left_out else ""
     _say(
-        f"{count(found.parts, 'part')}, {count(found.rows, 'row')}{left_out}, {found.sampled_rows:,} made anew"
-        f"{skipped(found.skipped)}: {count(len(found.problems), 'problem')}"
+        f"{count(found.parts, 'part')}, {count(found.rows, 'row')}{given_up}{tokens}, {found.sampled_rows:,} made anew"
+        f"{skipped(found.skipped)}{left_out}: {count(len(found.problems), 'problem')}"
     )
     if found.problems:
         raise typer.Exit(1)
@@ -279,6 +292,11 @@ def report(
         return
     manifest, (files, total) = read_manifest(out), read_stats(out)
     head = {key: manifest[key] for key in ("tokbatch", "engine", "tokenizer", "run", "quarantine")}
+    head["output"] = {
+        "tokens": total.written_tokens,
+        "dropped_documents": total.dropped_documents,
+        "dropped_tokens": total.dropped_tokens,
+    }
     stats = {"files": [{"file": name, **s.to_json()} for name, s in files], "total": total.to_json()}
     # JSON has escapes of its own for a terminal that does not know a character.
     only_ascii = (sys.stdout.encoding or "ascii").lower() not in ("utf-8", "utf8")

@@ -119,7 +119,11 @@ def _tiles(manifest: Mapping[str, Any], total: Stats) -> str:
     tiles = [
         (f"{total.documents:,}", "document" if total.documents == 1 else "documents"),
         (megabytes(total.bytes), "of text"),
-        (f"{total.tokens:,}", "token" if total.tokens == 1 else "tokens"),
+        (
+            f"{total.written_tokens:,}",
+            ("token" if total.written_tokens == 1 else "tokens") + (" in the output" if total.dropped_tokens else ""),
+        ),
+        *_left_out_of_rows(total),
         (f"{total.bytes / total.tokens:.2f}" if total.tokens else "–", "bytes a token"),
         (megabytes(size), f"in {count(len(manifest['parts']), 'part')}"),
     ]
@@ -128,6 +132,15 @@ def _tiles(manifest: Mapping[str, Any], total: Stats) -> str:
         + "".join(f'<div class="tile"><b>{b}</b><span>{s}</span></div>' for b, s in tiles)
         + "</div>"
     )
+
+
+def _left_out_of_rows(total: Stats) -> list[tuple[str, str]]:
+    """Give the tile of what packing left out, where it did."""
+    if total.dropped_documents:
+        documents = "document" if total.dropped_documents == 1 else "documents"
+        return [(f"{total.dropped_documents:,}", f"{documents} DROPPED ({count(total.dropped_tokens, 'token')})")]
+    tokens = "token" if total.dropped_tokens == 1 else "tokens"
+    return [(f"{total.dropped_tokens:,}", f"{tokens} CUT OFF from the ends of documents")] * bool(total.dropped_tokens)
 
 
 def _number(value: float) -> str:

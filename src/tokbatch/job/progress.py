@@ -158,6 +158,13 @@ def skipped(names: Collection[str]) -> str:
     return f"; {count(len(names), 'input')} SKIPPED ({shown})"
 
 
+def left_out_of_rows(documents: int, tokens: int) -> str:
+    """Say that documents were dropped by packing, or cut off, after something else; nothing where none were."""
+    if documents:
+        return f"; {count(documents, 'document')} DROPPED ({count(tokens, 'token')})"
+    return f"; {count(tokens, 'token')} CUT OFF from the ends of documents" if tokens else ""
+
+
 def rate(size: float, seconds: float) -> str:
     """Write a rate for people."""
     return f"{megabytes(size / seconds)}/s"

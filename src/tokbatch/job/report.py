@@ -10,7 +10,7 @@ from typing import Any
 
 from tokbatch.batch.stats import Stats
 from tokbatch.job.manifest import read_manifest, read_stats
-from tokbatch.job.progress import count, duration, megabytes
+from tokbatch.job.progress import count, duration, left_out_of_rows, megabytes
 from tokbatch.job.text_table import number, render_table
 
 _CONTROLS = {
@@ -58,13 +58,15 @@ def _head(folder: Path, place: str, manifest: Mapping[str, Any], total: Stats) -
     inputs = count(len(manifest["inputs"]), "input") + (f" in {place}" if place else "")
     skipped = len(manifest["quarantine"]["files"])
     inputs += f", {skipped:,} SKIPPED" if skipped else ""
+    left_out = left_out_of_rows(total.dropped_documents, total.dropped_tokens)
+    tokens = f"{count(total.written_tokens, 'token')} in the output{left_out}; {total.tokens:,} encoded"
     per_token = f", {total.bytes / total.tokens:.2f} bytes a token" if total.tokens else ""
     return [
         os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder),
         f"  tokenizer   {name}  (sha256 {tokenizer['sha256'][:12]}, {tokenizer['vocab_size']:,} tokens)",
         f"  engine      {manifest['engine']}, tokbatch {manifest['tokbatch']}{f'  ({why})' if why else ''}",
         f"  texts       {count(total.documents, 'document')}, {megabytes(total.bytes)}; {inputs}",
-        f"  ids         {count(total.tokens, 'token')}{per_token}; {parts}",
+        f"  ids         {tokens if left_out else count(total.tokens, 'token')}{per_token}; {parts}",
         f"  time        {duration(run['seconds'])} with {count(run['workers'], 'worker')}",
         *([f"  memory      {megabytes(peak)} at the most in a worker"] if (peak := _peak(run)) else []),
     ]

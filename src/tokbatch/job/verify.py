@@ -42,10 +42,14 @@ class Verification:
     """What was looked at, and what is wrong.
 
     `quarantined_rows` are null for a reason, under the policy of the job; `skipped` are the inputs it left out.
+    `tokens` are ids of documents in the parts, and the dropped ones those that packing left out.
     """
 
     parts: int = 0
     rows: int = 0
+    tokens: int = 0
+    dropped_documents: int = 0
+    dropped_tokens: int = 0
     sampled_rows: int = 0
     quarantined_rows: int = 0
     skipped: list[str] = field(default_factory=list)
@@ -152,6 +156,7 @@ def _check_part(folder: Path, part: Mapping[str, Any], sink: Sink, found: Verifi
         if value != part[name]:
             found.problems.append(f"{part['path']}: {value} {name}, the manifest says {part[name]}")
     found.rows += rows
+    found.tokens += tokens
     return bool(rows == part["rows"])
 
 
@@ -270,6 +275,7 @@ def _check_sums(
             found.problems.append(f"{entry['name']}: {entry['rows']} rows, its parts have {rows[entry['name']]}")
     files, total = read_stats(folder)
     found.quarantined_rows = total.failed_documents
+    found.dropped_documents, found.dropped_tokens = total.dropped_documents, total.dropped_tokens
     named = len(manifest["quarantine"]["rows"])
     if named > total.failed_documents:
         found.problems.append(f"stats.json: {total.failed_documents} documents failed, the quarantine has {named}")
