@@ -131,8 +131,9 @@ def test_a_failed_row_is_in_quarantine_and_made_again_when_the_policy_changes(tm
     texts = [b"good", b"bad \xff", b"good too", None, b"\xc3("]
     pq.write_table(pa.table({"text": pa.array(texts, pa.binary()).view(pa.string())}), tmp_path / "a.parquet")
     config = write_config(tmp_path)
-    with pytest.raises(EncodeError, match=r"a\.parquet: row 1: byte 4 of the text \(0xFF\) is not UTF-8"):
+    with pytest.raises(EncodeError, match=r"a\.parquet: row 1: byte 4 of the text \(0xFF\) is not UTF-8") as caught:
         run_job(load_config(config))
+    assert caught.value.hint == 'run.on_bad_row = "null" gives such a row null for ids'
     run_job(load_config(config, ["run.on_bad_row=null"]), resume=True)
     assert read_manifest(tmp_path / "out")["quarantine"]["rows"] == [
         {"input": "a.parquet", "row": 1, "reason": "byte 4 of the text (0xFF) is not UTF-8"},

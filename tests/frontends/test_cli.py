@@ -49,7 +49,9 @@ def test_run_twice(job):
         f"error: {job[0] / 'out'}: the folder has a job's output already",
         "hint: go on with it by --resume, or start anew with --overwrite",
     ]
-    resumed = tokbatch("run", config, "--resume").stderr.splitlines()
+    complete = tokbatch("run", config, "--resume")
+    assert complete.stdout == f"{job[0] / 'out'}\n"
+    resumed = complete.stderr.splitlines()
     assert resumed[1].startswith("before: 1 of 1 shard finished, ")
     assert resumed[2].startswith("nothing left to do")
     elsewhere = tokbatch("run", config, "--resume", "--set", "output.path=new").stderr.splitlines()
@@ -319,6 +321,32 @@ def test_count(tmp_path, monkeypatch):
     assert alone.stdout == ""
 
 
+def test_count_has_hints_of_its_own(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": 7}\n')
+    bad = tokbatch("count", TOKENIZER, tmp_path / "a.jsonl", expect=1).stderr.splitlines()
+    assert bad[0].startswith(f"error: {tmp_path / 'a.jsonl'}: line 2: not as the columns are")
+    assert bad[1:] == ["hint: mend the row, or leave the file out"]
+
+
+def test_count_takes_a_dataset_of_save_to_disk(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    one = datasets.Dataset.from_dict({"text": ["a <mask>", None, "b"]})
+    one.save_to_disk(tmp_path / "one")
+    datasets.DatasetDict({"train": one, "test": one.select([0])}).save_to_disk(tmp_path / "all")
+    write_corpus(tmp_path, "a.parquet", 2)
+    monkeypatch.chdir(tmp_path)
+    lines = tokbatch("count", TOKENIZER, "one", "a.parquet", "all", "./one/").stdout.splitlines()
+    assert [line.split()[1:] for line in lines[1:]] == [
+        ["3", "one"],
+        ["2", "a.parquet"],
+        ["3", "all/train"],
+        ["1", "all/test"],
+        ["9", "total"],
+    ]
+    tokens = [int(line.split()[0].replace(",", "")) for line in lines[1:]]
+    assert tokens[0] == tokens[2] > tokens[3] > 0
+
+
 def test_help_teaches_with_examples():
     assert "tokbatch run job.toml" in tokbatch("--help").stdout
     for command in ("run", "plan", "verify", "report", "inspect", "explain", "count"):
@@ -332,6 +360,8 @@ def test_the_installed_command_and_a_closed_pipe(job):
     command = [sys.executable, "-m", "tokbatch.frontends.cli", "report", str(folder / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == tokbatch("report", folder / "out").stdout
+    command = [sys.executable, "-m", "tokbatch", "report", str(folder / "out")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == done.stdout
     assert done.stderr == ""
 
 

@@ -68,6 +68,8 @@ def test_best_fit_fills_the_row_where_the_least_is_left():
 def test_what_is_longer_than_a_row():
     with pytest.raises(EncodeError, match="row 101: 5 tokens, and a row holds 4"):
         pack([[1], [2] * 5], length=4, split=False)
+    with pytest.raises(EncodeError, match="row 100: 70,000 tokens, and a row holds 2,048"):
+        pack([[1] * 70000], length=2048, split=False)
     table, counts = pack([[1], [2] * 5, [3]], length=4, split=False, too_long="truncate")
     assert ids_of(table) == [[1, PAD, PAD, PAD], [2, 2, 2, 2], [3, PAD, PAD, PAD]]
     assert (counts.dropped_tokens, counts.dropped_documents) == (1, 0)

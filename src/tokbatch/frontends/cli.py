@@ -181,6 +181,7 @@ def run(
     left_out = left_out_of_rows(stats.dropped_documents, stats.dropped_tokens)
     if result.already_done:
         _say(f"nothing left to do: {where} is complete{skipped(result.skipped)}{left_out}")
+        print(where)
         return
     nulls = f"{stats.null_documents:,} null, " if stats.null_documents else ""
     took = f"{duration(result.seconds)}, {rate(result.text_bytes, result.seconds)}"
@@ -365,7 +366,10 @@ def count(
     tokenizer: TokenizerArgument,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILES...", help="Parquet, Arrow, JSON lines or text: paths, globs, folders, URLs."),
+        typer.Argument(
+            metavar="FILES...",
+            help="Parquet, Arrow, JSON lines or text: paths, globs, folders, URLs; folders of save_to_disk.",
+        ),
     ],
     text_column: Annotated[
         str, typer.Option("--text-column", "--column", help="The column of texts; dotted for a nested field.")

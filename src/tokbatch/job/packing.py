@@ -121,7 +121,7 @@ class Packer:
         if length > limit and not config.split:
             if config.too_long == "fail":
                 raise EncodeError(
-                    f"{length} tokens, and a row holds {limit}",
+                    f"{length:,} tokens, and a row holds {limit:,}",
                     row=row,
                     where=f"row {row}",
                     hint='output.packing.split = true cuts it, too_long = "truncate" or "drop" shortens the corpus',

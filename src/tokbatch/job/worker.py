@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
-from tokbatch.errors import InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
+from tokbatch.errors import EncodeError, InputError, OutputError, TokbatchError, VerifyError, WorkerError, located
 from tokbatch.job.config import PackingConfig
 from tokbatch.job.files import Stamp, stamp_of
 from tokbatch.job.inputs import Input
@@ -138,6 +138,8 @@ def attempt(
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise
     except TokbatchError as error:
+        if isinstance(error, EncodeError) and error.row is not None and error.hint is None:
+            error.hint = 'run.on_bad_row = "null" gives such a row null for ids'
         return ("failed", (error if isinstance(error, OutputError) else located(error, task.input.name)).to_dict())
     except MemoryError:
         hint = "lower run.batch_bytes or run.workers"
