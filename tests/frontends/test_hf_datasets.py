@@ -47,9 +47,22 @@ def test_the_arrow_format(dataset, tokenizer, expected):
     assert mapped.features["input_ids"] == datasets.List(datasets.Value("int32"))
     assert mapped.with_format(None)["input_ids"] == expected
     assert mapped.column_names == ["text", "n", "input_ids"]
-    # An older column of ids is replaced, where it stands.
-    again = mapped.map(map_function(tokenizer, add_special_tokens=False), batched=True).with_format(None)
+    without = mapped.remove_columns("input_ids")
+    again = without.map(map_function(tokenizer, add_special_tokens=False), batched=True).with_format(None)
     assert again["input_ids"] == [None if ids is None else ids[1:-1] for ids in expected]
+
+
+@pytest.mark.parametrize("format_name", [None, "arrow"])
+@pytest.mark.parametrize("options", [{}, {"id_column": "ids", "round_trip_column": "n"}], ids=["ids", "round trip"])
+def test_no_column_is_overwritten(tokenizer, format_name, options):
+    name, option = ("n", "round_trip_column") if options else ("input_ids", "id_column")
+    dataset = datasets.Dataset.from_dict({"text": ["a"], name: [7]}).with_format(format_name)
+    function = map_function(tokenizer, **options)
+    for attempt in (lambda: dataset.map(function, batched=True), lambda: function.features(dataset)):
+        with pytest.raises(ConfigError, match=f"{option}: there is a column '{name}' already") as caught:
+            attempt()
+        assert "remove" in caught.value.hint
+    assert function.features(dataset, remove_columns=name)[name] is not None
 
 
 @pytest.mark.parametrize("format_name", [None, "arrow"])

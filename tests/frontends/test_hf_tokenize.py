@@ -281,6 +281,36 @@ def test_a_dict_of_splits(dataset, tokenizer, expected):
     assert stats == {name: tokenize(split, tokenizer).stats for name, split in splits.items()}
 
 
+@pytest.mark.parametrize("kind", ["dataset", "splits", "no rows", "stream", "rows without types"])
+def test_no_column_is_overwritten(tokenizer, kind):
+    rows = {"text": ["a"], "input_ids": [7], "token_type_ids": [1], "n": [3]}
+    given = datasets.Dataset.from_dict(rows)
+    if kind == "no rows":
+        given = given.select([])
+    elif kind == "splits":
+        given = datasets.DatasetDict({"train": given.select_columns("text"), "test": given})
+    elif kind == "stream":
+        given = given.to_iterable_dataset()
+    elif kind == "rows without types":
+        given = datasets.IterableDataset.from_generator(lambda: iter([{k: v[0] for k, v in rows.items()}]))
+    for option, name, options in (
+        ("id_column", "input_ids", {}),
+        ("round_trip_column", "n", {"id_column": "ids", "round_trip_column": "n"}),
+        ("pair_column", "token_type_ids", {"id_column": "ids", "pair_column": "text"}),
+    ):
+        with pytest.raises(ConfigError, match=f"{option}: there is a column '{name}' already") as caught:
+            tokenize(given, tokenizer, **options)
+        assert "put it into remove_columns" in caught.value.hint
+    with pytest.raises(ConfigError, match="two new columns would be called 'x'"):
+        tokenize(given, tokenizer, id_column="x", round_trip_column="x")
+    if kind != "splits":
+        tokenized = tokenize(given, tokenizer, remove_columns=["input_ids"]).dataset
+        expected = [] if kind == "no rows" else [tokenizer.encode("a").ids]
+        assert [row["input_ids"] for row in tokenized] == expected
+        # The ids again, by name: what was there is gone.
+        assert [set(row) for row in tokenized] == [{"text", "token_type_ids", "n", "input_ids"}] * len(expected)
+
+
 def test_the_format_stays(dataset, tokenizer):
     chosen = dataset.with_format("numpy", columns=["n"])
     tokenized, _ = tokenize(chosen, tokenizer)

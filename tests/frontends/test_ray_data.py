@@ -27,6 +27,15 @@ def test_a_table_by_hand(engine):
     assert Tokenize(tokenizer)(table.slice(0, 0)).column_names == ["text", "n", "input_ids"]
 
 
+def test_no_column_is_overwritten():
+    tokenizer = Tokenizer.from_file(sample.tokenizer_path())
+    table = pa.table({"text": ["a"], "input_ids": [7]})
+    with pytest.raises(ConfigError, match="id_column: there is a column 'input_ids' already"):
+        Tokenize(tokenizer)(table)
+    output = Tokenize(tokenizer, remove_columns=["input_ids"])(table)
+    assert output.to_pydict() == {"text": ["a"], "input_ids": [tokenizer.encode("a").ids]}
+
+
 def test_mistakes():
     with pytest.raises(ConfigError, match="no option 'text_colum'"):
         Tokenize(sample.tokenizer_path(), text_colum="a")

@@ -67,7 +67,10 @@ def test_a_column_of_languages_and_an_older_column_of_ids(spark, tokenizer):
     frame = spark.createDataFrame(
         [("a", "<mask>", "old"), ("b", "<s>", "old")], "text string, language string, input_ids string"
     )
-    tokenized, _ = tokenize(frame, tokenizer, prepend=[FromColumn("language")], add_special_tokens=False)
+    options = {"prepend": [FromColumn("language")], "add_special_tokens": False}
+    with pytest.raises(ConfigError, match="id_column: there is a column 'input_ids' already"):
+        tokenize(frame, tokenizer, **options)
+    tokenized, _ = tokenize(frame, tokenizer, remove_columns="input_ids", **options)
     assert tokenized.columns == ["text", "language", "input_ids"]
     assert [row["input_ids"][0] for row in tokenized.collect()] == [tokenizer.token_to_id(t) for t in ("<mask>", "<s>")]
 

@@ -20,7 +20,7 @@ from tokbatch.batch.pairs import PairTransform
 from tokbatch.batch.stats import Stats
 from tokbatch.batch.transform import Transform
 from tokbatch.errors import InputError
-from tokbatch.frontends.tables import TableFunction, names_of
+from tokbatch.frontends.tables import TableFunction, names_of, refuse_overwriting
 
 STATS_COLUMN = "__tokbatch_stats__"
 """Where the statistics of each batch travel, in its first row, so that the cache of `datasets` keeps them too."""
@@ -54,6 +54,7 @@ class MapFunction:
                 f"a batch of the type {type(batch).__name__}",
                 hint='use the default format of datasets, or with_format("arrow"), and batched=True',
             )
+        refuse_overwriting(self._transform, set(batch) - set(self._dropped), "remove it from the dataset before")
         output, stats = self._transform.transform(_record_batch(batch, self._needed()), first_row)
         return {name: self._rows_of(column) for name, column in zip(output.schema.names, output, strict=True)}, stats
 
@@ -69,6 +70,7 @@ class MapFunction:
         import datasets
 
         features = {name: f for name, f in dataset.features.items() if name not in names_of(remove_columns)}
+        refuse_overwriting(self._transform, features, "remove it from the dataset before")
         return datasets.Features(
             {**features, **datasets.Features.from_arrow_schema(self._transform.options.new_columns)}
         )

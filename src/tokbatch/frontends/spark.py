@@ -130,7 +130,7 @@ def _accumulator(frame: Any) -> Any:
 
 
 def _check(frame: Any, function: TableFunction, types: Any) -> None:
-    """Refuse columns that are missing or have no texts, before there is an action."""
+    """Refuse columns that are missing, have no texts or would be overwritten, before there is an action."""
     names = {name.split(".")[0] for name in function.transform.columns}
     schema = []
     for field in frame.schema.fields:
@@ -140,15 +140,17 @@ def _check(frame: Any, function: TableFunction, types: Any) -> None:
     for name in function.dropped:
         if name not in frame.columns:
             raise InputError(f"there is no column {name!r} to remove", where="remove_columns")
+    function.check_names(frame.columns)
 
 
 def _schema(frame: Any, function: TableFunction, types: Any) -> Any:
     """Give Spark's schema of what comes out, in the order in which it comes."""
     from pyspark.sql.types import StructField, StructType
 
-    new = {field.name: StructField(field.name, types.from_arrow_type(field.type)) for field in function.new_columns}
-    fields = [new.pop(field.name, field) for field in frame.schema.fields]
-    return StructType([field for field in [*fields, *new.values()] if field.name not in function.dropped])
+    kept = [field for field in frame.schema.fields if field.name not in function.dropped]
+    return StructType(
+        [*kept, *(StructField(field.name, types.from_arrow_type(field.type)) for field in function.new_columns)]
+    )
 
 
 def _spark_types() -> Any:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -82,21 +83,26 @@ class TableFunction:
 
     @property
     def new_columns(self) -> pa.Schema:
-        """The columns that are new, or take the place of older ones of their names."""
+        """The columns that are new."""
         schema: pa.Schema = self.transform.options.new_columns
         return schema
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Give the schema of what comes out. Raises `InputError` for a column that is missing or has no texts."""
+        """Give the schema of what comes out.
+
+        Raises `InputError` for a column that is missing or has no texts, `ConfigError` for a new one that is there.
+        """
         for name in self.dropped:
             if name not in schema.names:
                 raise InputError(f"there is no column {name!r} to remove", where="remove_columns")
+        self.check_names(schema.names)
         for name in self.transform.columns:
             find_field(schema, name, "column")
         return self(schema.empty_table())[0].schema
 
     def __call__(self, table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Stats]:
         """Give a table with the new columns, and its statistics; `first_row` is the number of its first row."""
+        self.check_names(table.column_names)
         stats, outputs = Stats(), []
         for batch in self._batches(table):
             output, counted = self.transform.transform(batch, first_row)
@@ -104,10 +110,14 @@ class TableFunction:
             stats = stats.merge(counted)
             first_row += batch.num_rows
         new = pa.Table.from_batches(outputs, self.new_columns)
+        table = table.drop_columns([name for name in self.dropped if name in table.column_names])
         for field, column in zip(new.schema, new.columns, strict=True):
-            index = table.schema.get_field_index(field.name)
-            table = table.append_column(field, column) if index < 0 else table.set_column(index, field, column)
-        return table.drop_columns([name for name in self.dropped if name in table.column_names]), stats
+            table = table.append_column(field, column)
+        return table, stats
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Refuse new columns that are there already and are not to be removed: they would overwrite them."""
+        refuse_overwriting(self.transform, (name for name in names if name not in self.dropped))
 
     def _batches(self, table: pa.Table) -> list[pa.RecordBatch]:
         """Give the columns of texts in few batches: a choice of rows (`filter`, `shuffle`) comes with a chunk a row."""
@@ -116,6 +126,27 @@ class TableFunction:
         if texts.nbytes < MOST_JOINED:
             texts = texts.combine_chunks()
         return texts.to_batches() or [pa.RecordBatch.from_pylist([], texts.schema)]
+
+
+def refuse_overwriting(
+    transform: Transform | PairTransform, names: Iterable[str], way_out: str = "put it into remove_columns"
+) -> None:
+    """Refuse columns that are called as the new ones. Raises `ConfigError`."""
+    options, there = transform.options, set(names)
+    new: list[str] = options.new_columns.names
+    for name in new:
+        if name in there:
+            where = "id_column" if name == options.id_column else "round_trip_column"
+            if name == getattr(options, "type_id_column", None):
+                where = "pair_column"
+            other = f"another {where}" if where != "pair_column" else "another name for that column"
+            raise ConfigError(
+                f"there is a column {name!r} already, which would be overwritten",
+                where=where,
+                hint=f"choose {other}, or {way_out}",
+            )
+    for name in (name for name, times in Counter(new).items() if times > 1):
+        raise ConfigError(f"two new columns would be called {name!r}", where="id_column", hint="choose another name")
 
 
 def names_of(columns: Sequence[str] | str) -> tuple[str, ...]:
