@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from new_text import new_documents, new_text, write_one_row_group
-from tokbatch import Tokenizer, sample
+from tokbatch import sample
 from tokbatch.engine.native import why_unavailable
-from tokbatch.job.memory import memory_now
 
 pytestmark = pytest.mark.skipif(why_unavailable() is not None, reason="the reference engine would take hours")
 
@@ -65,14 +64,14 @@ def test_a_row_group_is_not_held(tmp_path):
     small, large = (
         peak(tmp_path, tmp_path / f"{times}.parquet", 'check.round_trip="off"') for times in (3, PLAIN // (6 * MB))
     )
-    assert large < small + PLAIN / 3
+    assert large < small + PLAIN / 2
 
 
 def test_a_document_that_memory_does_not_allow_is_named_or_left_out(tmp_path):
     rows = [f"a row {number}" for number in range(50)]
     rows[20] = one_text(20 * MB)
     write_rows(tmp_path / "a.parquet", rows)
-    limits = ("run.max_memory=360_000_000", "run.batch_bytes=1_000_000")
+    limits = (f"run.max_memory={400 * MB}", "run.batch_bytes=1_000_000")
     done, manifest = run(tmp_path, ["a.parquet"], *limits)
     assert (done.returncode, manifest) == (1, None)
     assert "row 20: this row ends every worker: it took more memory than run.max_memory leaves" in done.stderr
@@ -81,21 +80,32 @@ def test_a_document_that_memory_does_not_allow_is_named_or_left_out(tmp_path):
     assert done.returncode == 0, done.stderr
     (left_out,) = manifest["quarantine"]["rows"]
     assert left_out["row"] == 20
-    assert manifest["run"]["peak_memory"]["worker"] < 360 * MB
+    assert manifest["run"]["peak_memory"]["worker"] < 400 * MB
+
+
+# In a process of its own, whose memory has no gaps yet.
+LONG_DOCUMENT = """
+import pyarrow as pa
+from tokbatch import Tokenizer, sample
+from tokbatch.job.memory import memory_now
+tokenizer = Tokenizer.from_file(sample.tokenizer_path(), engine="native")
+texts = pa.array(["a b " * 10_000_000])
+tokenizer.encode_batch(pa.array(["a b"]))
+before = memory_now()
+ids = tokenizer.encode_batch(texts)
+held, size = memory_now(), ids.nbytes
+del ids
+print(before, held, size, memory_now())
+"""
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_a_long_document_leaves_no_memory_behind():
-    tokenizer = Tokenizer.from_file(sample.tokenizer_path(), engine="native")
-    texts = pa.array(["a b " * 10_000_000])
-    tokenizer.encode_batch(pa.array(["a b"]))
-    before = memory_now()
-    ids = tokenizer.encode_batch(texts)
-    assert ids.nbytes > 80 * MB
-    held = memory_now()
+    done = subprocess.run([sys.executable, "-c", LONG_DOCUMENT], capture_output=True, text=True, check=True)
+    before, held, size, after = map(int, done.stdout.split())
+    assert size > 80 * MB
     assert held > before + 70 * MB
-    del ids
-    assert memory_now() < held - 70 * MB
+    assert after < held - 70 * MB
 
 
 def test_too_little_for_a_single_worker_is_said_before_any_work(tmp_path):
