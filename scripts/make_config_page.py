@@ -32,12 +32,15 @@ config file.
 On the command line, `--set a.b=value` lays a value over the file's. The value is TOML (`--set run.workers=4`, `--set
 'tokenizer.append=["<|endoftext|>"]'`); what is not TOML is a string, so that `--set output.path=out/a` needs no quotes.
 
-Exit status of `tokbatch run`: 0 done, 1 the job failed or found a loss that the policy forbids, 2 a bad command or
-config (a column that the input does not have is one), 130 interrupted. What is finished of an interrupted or failed job
-stays, and `--resume` goes on from there: with the same settings, except for `run.workers`, `run.retries`,
-`run.max_memory`, `run.cached_pretokens`, `run.on_bad_file`, `run.on_bad_row` and `check.on_lossy`, which may change:
-shards with failed or lossy documents are then made again. The unit of resuming is the shard; `run.shard_bytes` makes
-shards smaller.
+Exit status of every command: 0 done; 1 what was begun failed, found a loss that the policy forbids, or is not right;
+2 the command or the config is wrong: a mistake in it, a tokenizer file that is missing or is none, `input.files` that
+match nothing, a column or a split that is not there or not given; 130 interrupted. Each mistake is a line that begins
+with `error:`, where there is something to do about it with a line `hint:` after it.
+
+What is finished of an interrupted or failed job stays, and `--resume` goes on from there: with the same settings,
+except for `run.workers`, `run.retries`, `run.max_memory`, `run.cached_pretokens`, `run.on_bad_file`, `run.on_bad_row`
+and `check.on_lossy`, which may change: shards with failed or lossy documents are then made again. The unit of resuming
+is the shard; `run.shard_bytes` makes shards smaller.
 
 A worker takes some 270 MB with the default `run.batch_bytes`, however large files, row groups and columns are. A
 document that is longer than a batch takes 12 bytes of memory for each of its own (6 GB for one of 500 MB): up to 16

@@ -121,13 +121,15 @@ class VerifyError(TokbatchError):
 class InputError(TokbatchError):
     """An input cannot be read: no such file, not Parquet, no such column, a wrong type.
 
-    Where it is about a column that a config or an argument names, the code is `WRONG_COLUMN`.
+    Where it is about a column that a config or an argument names, the code is `WRONG_COLUMN`; where what
+    one names is not there at all, before there is any work, `NOT_THERE`.
     """
 
     code = "bad-input"
 
 
 WRONG_COLUMN = "wrong-column"
+NOT_THERE = "not-there"
 
 
 class OutputError(TokbatchError):

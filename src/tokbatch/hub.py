@@ -7,7 +7,7 @@ anything is downloaded, so that a machine without a network says so at once, and
 
 from __future__ import annotations
 
-from tokbatch.errors import InputError
+from tokbatch.errors import NOT_THERE, InputError
 
 FILE = "tokenizer.json"
 TIMEOUT_SECONDS = 10
@@ -28,6 +28,7 @@ def tokenizer_file(name: str, revision: str | None = None, token: str | bool | N
         RevisionNotFoundError,
     )
 
+    code: str | None = NOT_THERE
     try:
         cached = try_to_load_from_cache(name, FILE, revision=revision)
         if isinstance(cached, str):
@@ -39,6 +40,7 @@ def tokenizer_file(name: str, revision: str | None = None, token: str | bool | N
             "no such file or folder, and no name that a repository of the hub can have",
             where=name or "''",
             hint="give a tokenizer.json, a folder with one, or a name such as organisation/name",
+            code=code,
         ) from None
     except OfflineModeIsEnabled:
         message, hint = (
@@ -60,6 +62,7 @@ def tokenizer_file(name: str, revision: str | None = None, token: str | bool | N
         hint = "save the fast tokenizer of transformers: `AutoTokenizer.from_pretrained(...).save_pretrained(folder)`"
     except Exception as error:  # whatever the HTTP library of the day raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        code = None
         message = f"it is not in the local cache, and the hub cannot be asked: {reason}"
         hint = "check the network, or give a local folder or file"
-    raise InputError(f"no tokenizer: {message}", where=name, hint=hint) from None
+    raise InputError(f"no tokenizer: {message}", where=name, hint=hint, code=code) from None

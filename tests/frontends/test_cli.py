@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -168,11 +169,11 @@ def test_five_mistakes_are_five_lines(tmp_path):
     result = tokbatch("run", config, expect=2)
     assert result.stdout == ""
     assert sorted(result.stderr.splitlines()) == [
-        'check.on_lossy: expected "fail" or "warn", got 3',
-        'input.txt_column: unknown key, did you mean "text_column"?',
-        'output.id_type: expected "int32", "uint16" or "auto", got "int16" (did you mean "uint16"?)',
-        "run.workers: -1 is too small, the least is 0",
-        'runn: unknown key, did you mean "run"?',
+        'error: check.on_lossy: expected "fail" or "warn", got 3',
+        'error: input.txt_column: unknown key, did you mean "text_column"?',
+        'error: output.id_type: expected "int32", "uint16" or "auto", got "int16" (did you mean "uint16"?)',
+        "error: run.workers: -1 is too small, the least is 0",
+        'error: runn: unknown key, did you mean "run"?',
     ]
 
 
@@ -180,17 +181,18 @@ def test_five_mistakes_are_five_lines(tmp_path):
     ("dotted", "status", "said"),
     [
         ({"input__text_column": "txt"}, 2, "input.text_column: there is no column 'txt' in a.parquet"),
-        ({"input__files": ["none.parquet"]}, 1, "none.parquet: cannot be read: No such file or directory"),
+        ({"input__files": ["none.parquet"]}, 2, "none.parquet: cannot be read: No such file or directory"),
+        ({"input__files": ["*.jsonl"]}, 2, "*.jsonl: no file of a known format there"),
         ({"input__files": ["job.toml"]}, 1, "job.toml: not a Parquet file"),
-        ({"tokenizer__file": "job.toml"}, 1, "job.toml"),
-        ({"tokenizer__file": "none.json"}, 1, "none.json"),
+        ({"tokenizer__file": "job.toml"}, 2, "job.toml"),
+        ({"tokenizer__file": "none.json"}, 2, "none.json"),
         ({"tokenizer__append": ["<none>"]}, 2, "tokenizer.append"),
         ({"input__keep_columns": ["idd"]}, 2, "input.keep_columns: there is no column 'idd' in a.parquet"),
         ({"input__files": "a"}, 2, 'input.files: expected a list of strings, got "a" (write ["a"])'),
         ({"output__path": "a.parquet/out"}, 1, "a.parquet/out"),
         ({"output__id_column": "id"}, 2, "id"),
         ({"output__path": "x" * 300}, 1, "cannot write: File name too long"),
-        ({"tokenizer__file": "x" * 300}, 1, "File name too long"),
+        ({"tokenizer__file": "x" * 300}, 2, "File name too long"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -200,7 +202,38 @@ def test_one_mistake_is_one_clear_line_and_nothing_is_written(tmp_path, dotted, 
     lines = [line for line in result.stderr.splitlines() if not line.startswith(("hint: ", "1 input", "note: "))]
     assert len(lines) == 1, lines
     assert said in lines[0]
+    assert lines[0].startswith("error: ")
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "job.toml"]
+
+
+def test_a_split_that_is_not_given_or_not_there(tmp_path):
+    rows = datasets.Dataset.from_dict({"text": ["a"]})
+    datasets.DatasetDict(train=rows, test=rows).save_to_disk(tmp_path / "d")
+    config = write_config(tmp_path, input__files=[], input__dataset="d")
+    for options in ([], ["--set", "input.split=dev"]):
+        for command in ("plan", "run"):
+            (line,) = tokbatch(command, config, *options, expect=2).stderr.splitlines()
+            assert line.startswith("error: input.split: d")
+            assert "has the splits train, test, and " in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_there_is_a_wrong_command(tmp_path):
+    none, text = str(tmp_path / "none.json"), tmp_path / "text.json"
+    text.write_text("no tokenizer")
+    for command in (
+        ("inspect", none),
+        ("inspect", text),
+        ("explain", none, "a"),
+        ("count", none, text),
+        ("count", TOKENIZER, tmp_path / "none.parquet"),
+        ("count", TOKENIZER, tmp_path / "*.parquet"),
+        ("report", tmp_path / "none"),
+        ("verify", tmp_path / "none"),
+        ("run", tmp_path / "none.toml"),
+    ):
+        said = tokbatch(*command, expect=2).stderr.splitlines()
+        assert [line.split(":")[0] for line in said] in (["error"], ["error", "hint"]), said
 
 
 def test_a_folder_that_cannot_be(tmp_path):
@@ -289,7 +322,7 @@ def test_explain_refuses_an_engine_that_is_none():
 def test_a_config_is_no_tokenizer(tmp_path):
     config = write_config(tmp_path)
     for arguments in (("inspect", config), ("explain", config, "a"), ("count", config, "a.parquet")):
-        said = tokbatch(*arguments, expect=1).stderr.splitlines()
+        said = tokbatch(*arguments, expect=2).stderr.splitlines()
         assert said[0].startswith(f"error: {config}: ")
         assert said[1] == "hint: a tokenizer.json is wanted here, and this looks like the config of a job"
 
@@ -316,7 +349,7 @@ def test_count(tmp_path, monkeypatch):
         "2",
     ]
     both = tokbatch("count", TOKENIZER, "a.parquet", tmp_path / "a.parquet", "b.parquet", expect=2)
-    assert both.stderr.splitlines()[0] == "--text-column: there is no column 'text' in b.parquet"
+    assert both.stderr.splitlines()[0] == "error: --text-column: there is no column 'text' in b.parquet"
     alone = tokbatch("count", TOKENIZER, "b.parquet", expect=2)
     assert alone.stdout == ""
 
@@ -418,6 +451,8 @@ def test_a_crosscheck_that_cannot_fail_is_told(tmp_path):
     write_corpus(tmp_path, "a.parquet", 3)
     done = tokbatch("run", write_config(tmp_path, tokenizer__engine="reference", check__crosscheck=0.5), expect=2)
     fact, hint = done.stderr.splitlines()
-    assert fact.startswith("check.crosscheck: the crosscheck encodes again with the reference engine, which does the")
+    assert fact.startswith(
+        "error: check.crosscheck: the crosscheck encodes again with the reference engine, which does the"
+    )
     assert hint == "hint: leave it at 0.0 where the native engine does not do the work"
     assert not (tmp_path / "out").exists()

@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpora import files_below, write_config
-from tokbatch.errors import InputError
+from tokbatch.errors import NOT_THERE, ConfigError, InputError
 from tokbatch.job import load_config, read_manifest, run_job, verify_output
 from tokbatch.job.inputs import Input, list_inputs
+from tokbatch.job.prepare import prepare_job
 from tokbatch.job.sizes import bounded
 from tokbatch.job.sources import ReadOptions, open_source
 
@@ -151,7 +152,7 @@ def test_splits_of_a_saved_dataset(saved):
     test = open_source(Input("dataset", "d", str(folder / "splits"), split="test"))
     assert [row for batch in read(test, 10_000) for row in batch["text"].to_pylist()] == texts[:5]
     for split, said in ((None, "no input.split is given"), ("dev", 'none is "dev"')):
-        with pytest.raises(InputError, match=f"the splits train, test, and {said}"):
+        with pytest.raises(ConfigError, match=f"input.split: d.* has the splits train, test, and {said}"):
             open_source(Input("dataset", "d", str(folder / "splits"), split=split))
     with pytest.raises(InputError, match="no dataset of save_to_disk"):
         open_source(Input("dataset", "d", str(folder)))
@@ -210,9 +211,31 @@ def test_the_files_of_a_dataset_can_be_read_where_they_are(tmp_path, monkeypatch
     assert [
         row for source in found for batch in read(open_source(source), 99) for row in batch["text"].to_pylist()
     ] == [*("a", None, "b")]
-    with pytest.raises(InputError, match=r"the splits .* and none is \"other\""):
+    with pytest.raises(ConfigError, match=r"the splits .* and none is \"other\""):
         list_inputs(load_config(tmp_path / "job.toml", ["input.split=other"]))
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.arrow"))
     (tmp_path / "d/data").rename(tmp_path / "gone")
     with pytest.raises(InputError, match="cannot look into the dataset"):
         list_inputs(config)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_mistyped_folder_is_told_from_a_dataset_of_the_hub(tmp_path, monkeypatch, streaming):
+    import datasets
+
+    def ask(*_, **__):
+        raise datasets.exceptions.DatasetNotFoundError("Dataset 'in/dss' doesn't exist on the Hub")
+
+    monkeypatch.setattr(datasets, "load_dataset", ask)
+    monkeypatch.setattr(datasets, "load_dataset_builder", ask)
+    config = load_config(write_config(tmp_path, input__files=[], input__dataset="in/dss", input__streaming=streaming))
+    told = []
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"in/dss: .*doesn't exist on the Hub") as caught:
+            prepare_job(config)
+        assert caught.value.code == NOT_THERE
+        told.append(
+            f"there is no folder {tmp_path / 'in/dss'}, and the hub, which was asked too, says: " in str(caught.value)
+        )
+        (tmp_path / "in").mkdir(exist_ok=True)
+    assert told == [False, True]

@@ -20,7 +20,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tokbatch._version import __version__
-from tokbatch.errors import WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
+from tokbatch.errors import NOT_THERE, WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -74,16 +74,16 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
         except ConfigError as error:
             # A line for each mistake, with the key before it: of a whole config, or the one that was found later.
             alone = error.problems == [error.message]
-            _say(*([f"{error.where}: {error.message}" if error.where else error.message] if alone else error.problems))
+            lines = [f"{error.where}: {error.message}" if error.where else error.message] if alone else error.problems
+            _say(*(f"error: {line}" for line in lines))
             if error.hint:
                 _say(f"hint: {error.hint}")
             raise typer.Exit(2) from None
         except TokbatchError as error:
-            if error.code == WRONG_COLUMN:
-                _say(str(error))
-                raise typer.Exit(2) from None
             _say(f"error: {error}")
-            raise typer.Exit(1) from None
+            # No tokenizer, a column or a file that is not there: the command or the config asks for what cannot be.
+            asked_wrong = isinstance(error, SpecError) or error.code in (WRONG_COLUMN, NOT_THERE)
+            raise typer.Exit(2 if asked_wrong else 1) from None
         except MemoryError:
             _say("error: out of memory")
             raise typer.Exit(1) from None
@@ -119,8 +119,8 @@ def _root(
     \b
     Exit status:
         0    done
-        1    it failed, or what was checked is not right
-        2    a bad command or config, or no such column
+        1    it was begun and failed, or what was checked is not right
+        2    a wrong command or config: also a file, column, split or tokenizer that is not there, or is none
         130  interrupted; a job goes on with --resume
 
     \b

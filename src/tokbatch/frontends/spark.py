@@ -136,7 +136,8 @@ def _check(frame: Any, function: TableFunction, types: Any) -> None:
     for field in frame.schema.fields:
         if field.name in names:
             schema.append(pa.field(field.name, types.to_arrow_type(field.dataType)))
-    TableFunction(function.transform).output_schema(pa.schema(schema))
+    dropped = tuple(field.name for field in schema if field.name in function.dropped)
+    TableFunction(function.transform, dropped).output_schema(pa.schema(schema))
     for name in function.dropped:
         if name not in frame.columns:
             raise InputError(f"there is no column {name!r} to remove", where="remove_columns")

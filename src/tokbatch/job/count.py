@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow.compute as pc
 
 from tokbatch.batch.fields import find_field, values_of
-from tokbatch.errors import WRONG_COLUMN, EncodeError, TokbatchError, located
+from tokbatch.errors import NOT_THERE, WRONG_COLUMN, EncodeError, TokbatchError, located
 from tokbatch.job.config import MEBIBYTE
 from tokbatch.job.inputs import Input, list_files
 from tokbatch.job.sources import ReadOptions, open_source
@@ -42,6 +42,8 @@ def count_files(
             if error.hint and any(f"{section}." in error.hint for section in ("input", "output", "run")):
                 # It is about the config of a job, which there is none of.
                 error.hint = "mend the row, or leave the file out" if isinstance(error, EncodeError) else None
+            if documents == 0 and "://" not in source.path and not os.path.lexists(source.path):
+                error.code = NOT_THERE
             raise located(error, source.name) from None
         yield source.name, documents, tokens
 

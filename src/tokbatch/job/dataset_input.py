@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tokbatch.errors import InputError
+from tokbatch.errors import NOT_THERE, ConfigError, InputError
 from tokbatch.job.arrow_checks import check_offsets
 from tokbatch.job.files import READ_ERRORS, unreadable
 from tokbatch.job.inputs import KINDS, Input, all_suffixes
@@ -106,7 +106,10 @@ def _load(source: Input) -> Any:
         raise
     except Exception as error:
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"cannot load the dataset: {text[0]}", where=source.name) from None
+        if text[0].startswith("Unknown split"):
+            raise ConfigError(f"{source.name}: {text[0]}", where="input.split") from None
+        code = NOT_THERE if isinstance(error, datasets.exceptions.DatasetNotFoundError) else None
+        raise InputError(f"cannot load the dataset: {text[0]}", where=source.name, code=code) from None
     return _one_split(loaded, source)
 
 
@@ -126,7 +129,8 @@ def list_dataset_files(source: Input) -> list[tuple[str, str]]:
         by_split = datasets.load_dataset_builder(source.path, source.subset).config.data_files or {}
     except Exception as error:
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"cannot look into the dataset: {text[0]}", where=source.name) from None
+        code = NOT_THERE if isinstance(error, datasets.exceptions.DatasetNotFoundError) else None
+        raise InputError(f"cannot look into the dataset: {text[0]}", where=source.name, code=code) from None
     paths = [str(path) for path in _one_split({str(name): files for name, files in by_split.items()}, source)]
     known = tuple(suffix for kind, suffixes in KINDS.items() for suffix in all_suffixes(kind, suffixes))
     bad = [path for path in paths if not path.lower().endswith(known)]
@@ -185,7 +189,7 @@ def _one_split(loaded: Any, source: Input) -> Any:
     if source.split in loaded:
         return loaded[source.split]
     said = "no input.split is given" if source.split is None else f'none is "{source.split}"'
-    raise InputError(f"the dataset has the splits {', '.join(names)}, and {said}", where=source.name)
+    raise ConfigError(f"{source.name} has the splits {', '.join(names)}, and {said}", where="input.split")
 
 
 def _size(path: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tokbatch.errors import InputError
+from tokbatch.errors import NOT_THERE, InputError
 from tokbatch.job.config import InputConfig, JobConfig, resolve
 from tokbatch.job.files import filesystem_of
 
@@ -66,7 +66,10 @@ def list_inputs(config: JobConfig) -> InputList:
         from tokbatch.job.dataset_input import list_dataset_files
 
         source = _dataset(config, config.input.dataset)
-        files = list_dataset_files(source)
+        try:
+            files = list_dataset_files(source)
+        except InputError as error:
+            raise without_folder(error, config) from None
         return InputList([Input(kind_of(path), f"{source.name}/{name}", path) for name, path in files])
     if config.input.dataset is not None:
         return InputList([_dataset(config, config.input.dataset)])
@@ -89,7 +92,7 @@ def list_files(
             hint = f"relative paths start from {base}"
             if outputs:
                 hint = f"what lies there is a job's output: {', '.join(sorted(outputs)[:3])}"
-            raise InputError("no file of a known format there", where=pattern, hint=hint)
+            raise InputError("no file of a known format there", where=pattern, hint=hint, code=NOT_THERE)
         new = []
         for name, path in matches:
             if path in seen:
@@ -173,6 +176,19 @@ def _dataset(config: JobConfig, dataset: str) -> Input:
     path = folder if os.path.isdir(folder) else dataset
     details = [detail for detail in (config.input.subset, config.input.split) if detail]
     return Input("dataset", ":".join([dataset, *details]), path, config.input.subset, config.input.split)
+
+
+def without_folder(error: InputError, config: JobConfig) -> InputError:
+    """Say in an error about `input.dataset` that there is no such folder, where its name looks like one's."""
+    dataset = config.input.dataset
+    if dataset is None or "://" in dataset:
+        return error
+    folder = config.resolve(dataset)
+    looks_local = dataset.startswith((".", "~", "/")) or ("/" in dataset and os.path.isdir(os.path.dirname(folder)))
+    if looks_local and not os.path.isdir(folder):
+        error.message = f"there is no folder {folder}, and the hub, which was asked too, says: {error.message}"
+        error.code = NOT_THERE
+    return error
 
 
 def _expand(pattern: str, base: str, suffixes: tuple[str, ...] | None) -> list[tuple[str, str]]:

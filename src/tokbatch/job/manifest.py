@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tokbatch._version import __version__
 from tokbatch.batch.stats import Stats, to_table
-from tokbatch.errors import InputError
+from tokbatch.errors import NOT_THERE, InputError
 from tokbatch.job.inputs import Input
 from tokbatch.job.plan import Shard
 from tokbatch.job.prepare import Job
@@ -218,6 +218,7 @@ def read_result(folder: Path, name: str) -> Any:
         raise InputError(
             f"no {name} there" + (": the job is not finished" if unfinished else ""),
             where=str(folder),
+            code=None if folder.exists() else NOT_THERE,
             hint="finish it with `tokbatch run CONFIG --resume`" if unfinished else "give the output folder of a job",
         )
     return content

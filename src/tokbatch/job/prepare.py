@@ -25,10 +25,10 @@ from tokbatch.batch.token_source import FromColumn
 from tokbatch.batch.transform import Transform, TransformOptions, check_truncation, template_length
 from tokbatch.engine import engine_told
 from tokbatch.engine.protocol import CACHED_PRETOKENS
-from tokbatch.errors import WRONG_COLUMN, ConfigError, InputError, SpecError, TokbatchError, located
+from tokbatch.errors import NOT_THERE, WRONG_COLUMN, ConfigError, InputError, SpecError, TokbatchError, located
 from tokbatch.job.config import JobConfig, TruncationConfig
 from tokbatch.job.files import Stamp, stamp_of
-from tokbatch.job.inputs import Input, InputList, list_inputs
+from tokbatch.job.inputs import Input, InputList, list_inputs, without_folder
 from tokbatch.job.packing import packed_schema
 from tokbatch.job.plan import SMALLEST, SMALLEST_FOR_REFERENCE, Shard, plan_shards, shard_size
 from tokbatch.job.quarantine import reason_of
@@ -105,12 +105,14 @@ def prepare_job(config: JobConfig, listed: InputList | None = None) -> Job:
     for source, looked in _look_into(listed.inputs, options, is_local=config.run.engine == "local"):
         try:
             if isinstance(looked, InputError):
-                raise looked
+                raise without_folder(looked, config)
             own = _output_schema(transform, sink, looked, is_first=not facts)
             union.add(source.name, own)
             facts.append(dataclasses.replace(looked, schema=own))
         except InputError as error:
             if config.run.on_bad_file == "fail":
+                if source.kind != "dataset" and "://" not in source.path and not os.path.lexists(source.path):
+                    error.code = NOT_THERE
                 raise
             skipped.append((source.name, reason_of(error, source.name)))
     if not facts:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tokbatch.errors import InputError, SpecError
+from tokbatch.errors import NOT_THERE, InputError, SpecError
 from tokbatch.spec.bulk import split_bulk
 from tokbatch.spec.check import check_spec
 from tokbatch.spec.fields import (
@@ -72,7 +72,7 @@ def load_text(path: str | os.PathLike[str]) -> bytes:
             data = gzip.decompress(data)
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a path with a null character
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"cannot read the tokenizer: {reason}", where=str(file)) from None
+        raise InputError(f"cannot read the tokenizer: {reason}", where=str(file), code=NOT_THERE) from None
     return data
 
 
