@@ -5,6 +5,7 @@ import pytest
 
 from reports import absorbed, output
 from tokbatch.batch.stats import Stats
+from tokbatch.job.html_report import render_html
 from tokbatch.job.progress import PlainLines, duration, megabytes
 from tokbatch.job.report import FILES_SHOWN
 from tokbatch.job.text_table import render_table
@@ -24,6 +25,20 @@ def test_one_line_a_file_and_the_folder_said_once(tmp_path):
     assert "    first rows  2, 33" in lines
     assert [line.split() for line in lines if "U+000A" in line] == [["whitespace", "U+000A", "LINE", "FEED", "4", "8"]]
     assert "No whitespace was lost to rstrip." in lines
+
+
+def test_unknown_tokens_are_said_to_be_why_documents_are_lossy(tmp_path):
+    files = [
+        ("a.parquet", Stats(documents=3, tokens=9, verified_documents=3, lossy_documents=2, unknown_tokens=1400)),
+        ("b.parquet", Stats(documents=1, tokens=2, verified_documents=1, exact_documents=1)),
+    ]
+    said = (
+        "2 documents lossy: 1,400 unknown tokens stand in the ids of 1 of 2 files, for text that the tokenizer has no"
+    )
+    assert said in output(tmp_path / "two", files)
+    assert said in render_html(tmp_path / "two")
+    assert "2 documents lossy: 1,400 unknown tokens stand in the ids, for text" in output(tmp_path / "one", files[:1])
+    assert "unknown tokens stand" not in output(tmp_path / "none", files[1:])
 
 
 def test_many_files_with_losses_show_the_worst(tmp_path):

@@ -10,17 +10,17 @@ import functools
 import io
 import json
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from tokbatch._version import __version__
 from tokbatch.errors import NOT_THERE, WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
+from tokbatch.frontends.start import interrupt_when_told, leave_when_told
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,9 +42,8 @@ EngineOption = Annotated[str, typer.Option(help="auto, native or reference.")]
 
 
 def main() -> None:
-    """Run the command line; the entry point of the installed `tokbatch`."""
-    # A job that is told to end (a preempted machine, a batch system) ends as by Ctrl-C: at once, and resumable.
-    signal.signal(signal.SIGTERM, _interrupt)
+    """Run the command line; `start.py` calls it."""
+    leave_when_told()
     # A terminal that knows only ASCII gets escapes: a text that cannot be shown is no reason to fail.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -54,10 +53,6 @@ def main() -> None:
     except BrokenPipeError:  # `tokbatch report | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-
-
-def _interrupt(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _told(command: Callable[..., None]) -> Callable[..., None]:
@@ -88,7 +83,8 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
             _say("error: out of memory")
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
-            _say("interrupted; what is finished stays" + (", --resume goes on" if command.__name__ == "run" else ""))
+            is_job = command.__name__ == "run"
+            _say("interrupted" + ("; what is finished stays, --resume goes on" if is_job else ""))
             raise typer.Exit(130) from None
 
     return wrapped
@@ -121,7 +117,7 @@ def _root(
         0    done
         1    it was begun and failed, or what was checked is not right
         2    a wrong command or config: also a file, column, split or tokenizer that is not there, or is none
-        130  interrupted; a job goes on with --resume
+        130  interrupted; a job goes on with run --resume
 
     \b
     Names of tokenizers are looked up by huggingface_hub, in its cache first:
@@ -176,6 +172,7 @@ def run(
 
     if resume and not loaded.output_path.exists():
         _say(f"nothing to resume: there is no {_shown(loaded.output_path)} yet; a new job begins")
+    interrupt_when_told()
     result = run_job(loaded, resume=resume, overwrite=overwrite, progress=progress_for_people())
     stats, where = result.stats, loaded.output_path
     left_out = left_out_of_rows(stats.dropped_documents, stats.dropped_tokens)

@@ -19,6 +19,7 @@ from tokbatch.job.report import (
     Named,
     packed_length,
     padding_share,
+    unknown_told,
     visible,
     whitespace_label,
     without_common_folder,
@@ -156,6 +157,8 @@ def _verdicts(files: Sequence[Named], total: Stats, left_out: int) -> str:
     ]
     names = ("exact", "stripped", "normalized", "lossy")
     note = "Documents by what decoding their ids gives back." + _more(left_out)
+    if total.lossy_documents and total.unknown_tokens:
+        note += f" {unknown_told(total, () if left_out else files)}."
     if total.null_documents:
         note += f" {count(total.null_documents, 'null document')}, without a text, stand in none of the bars."
     return _section("Round trip", note, stacked(rows, names, _number))

@@ -84,10 +84,21 @@ def _round_trip(rows: Sequence[Named]) -> list[str]:
     total = rows[-1][1]
     if total.null_documents:
         lines.append(f"{count(total.null_documents, 'null document')}, without a text to give back")
+    if total.lossy_documents and total.unknown_tokens:
+        lines.append(unknown_told(total, rows[:-1]))
     unchecked = total.documents - total.verified_documents - total.null_documents - total.failed_documents
     if unchecked > 0:
         lines.append(f"{unchecked:,} documents were not checked (check.round_trip)")
     return lines
+
+
+def unknown_told(total: Stats, files: Sequence[Named]) -> str:
+    """Say that unknown tokens stand in the ids, which is why documents are lossy."""
+    having = sum(stats.unknown_tokens > 0 for _, stats in files)
+    where = f" of {having:,} of {len(files):,} files" if len(files) > 1 else ""
+    stand = "stands" if total.unknown_tokens == 1 else "stand"
+    lossy, unknown = count(total.lossy_documents, "document"), count(total.unknown_tokens, "unknown token")
+    return f"{lossy} lossy: {unknown} {stand} in the ids{where}, for text that the tokenizer has no token for"
 
 
 def _contents(rows: Sequence[Named]) -> list[str]:
