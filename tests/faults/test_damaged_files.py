@@ -15,7 +15,7 @@ from tokbatch import Tokenizer, sample
 from tokbatch.errors import InputError, located
 from tokbatch.job import load_config, read_manifest, run_job, verify_output
 from tokbatch.job.inputs import Input, kind_of
-from tokbatch.job.sources import ReadOptions, open_source, rows_between, rows_of
+from tokbatch.job.sources import ReadOptions, RowCursor, open_source, rows_of
 
 OPTIONS = ReadOptions("text", ("id",))
 CHECKED = ("checksums.parquet", "plain-checksums.parquet", "lines.jsonl.gz")  # files whose every text has a checksum
@@ -29,7 +29,7 @@ def read_texts(path, name):
     units, bad = source.units(), {}
     count = rows_of(units)
     batches = source.batches(units, ["id", "text"], 300, 0, bad.__setitem__)
-    texts = [text for batch in rows_between(batches, 0, 0, count, count) for text in as_texts(batch.column("text"))]
+    texts = [text for batch in RowCursor(batches, 0, count).rows(0, count) for text in as_texts(batch.column("text"))]
     assert len(texts) == count
     return [None if row in bad else text for row, text in enumerate(texts)]
 

@@ -204,13 +204,6 @@ class RowCursor:
                 raise InputError(f"{more} rows more than the plan says", where=f"row {stop}")
 
 
-def rows_between(
-    batches: Iterator[pa.RecordBatch], row: int, first: int, stop: int, end: int
-) -> Iterator[pa.RecordBatch]:
-    """Give the rows `first` to `stop` of the batches of some units, which have the rows `row` to `end`."""
-    return RowCursor(batches, row, end).rows(first, stop)
-
-
 def rows_of(units: Sequence[Unit]) -> int:
     """Give the number of rows that some units have together."""
     return sum(unit.rows for unit in units)

@@ -30,7 +30,7 @@ from tokbatch.job.prepare import load_tokenizer, read_options, transform_options
 from tokbatch.job.schema import fit
 from tokbatch.job.sinks import Sink, build_sink
 from tokbatch.job.sinks.ids import without_nulls
-from tokbatch.job.sources import ReadOptions, Source, open_dataset_once, open_source_again, rows_between, rows_of
+from tokbatch.job.sources import ReadOptions, RowCursor, Source, open_dataset_once, open_source_again, rows_of
 from tokbatch.job.storage import Storage
 
 VERIFY_SAMPLE = 7  # keeps this sample apart from those of the transform
@@ -202,7 +202,7 @@ def _check_rows(
         row, stop = parts[0]["shard_rows"]
         columns, begin = transform.input_columns(opened.schema), row - parts[0]["skip_rows"]
         source_batches = opened.batches(units, columns, BATCH_BYTES, begin, on_bad_row)
-        for batch in rows_between(source_batches, begin, row, stop, begin + rows_of(units)):
+        for batch in RowCursor(source_batches, begin, begin + rows_of(units)).rows(row, stop):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             chosen = in_sample(numbers, sample_rate, VERIFY_SAMPLE)
             given_up = {row + i: bad[n] for i, n in enumerate(numbers.filter(chosen).to_pylist()) if n in bad}
