@@ -31,6 +31,7 @@ pub mod normalizers;
 pub mod number_set;
 pub mod offsets;
 pub mod padding;
+pub mod pages;
 pub mod patterns;
 pub mod pipeline;
 pub mod post_processors;

@@ -1,10 +1,13 @@
 //! Keys of the pretoken cache: up to 15 bytes of text and their number, in 16 bytes that are compared at once.
 
+use bytemuck::{Pod, Zeroable};
+
 /// Bytes of text in a key.
 pub const SHORT: usize = 15;
 
 /// See the module. Of a pretoken that is longer there is only its hash, with a tag that no entry has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct Key([u64; 2]);
 
 /// What is taken of 16 bytes, by the number of bytes that count, and what is added.

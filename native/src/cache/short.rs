@@ -4,9 +4,12 @@
 //! the pair where its hash leads to, or, if that is full, in the next one that is not. Nothing is ever taken out but all
 //! at once, so a pair with room ends the search.
 
+use bytemuck::{Pod, Zeroable};
+
 use super::key::Key;
 use super::long::copy_some;
 use crate::hash::prefetch;
+use crate::pages::Pages;
 
 /// Ids in an entry.
 const INLINE: usize = 4;
@@ -18,23 +21,22 @@ const ID_MASK: u32 = (1 << COUNT_SHIFT) - 1;
 /// In place of the number: the first id is a place in the arena, where the number comes first.
 const ELSEWHERE: u32 = INLINE as u32 + 1;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Entry {
     key: Key,
     ids: [u32; INLINE],
 }
 
-const EMPTY: Entry = Entry { key: Key::NOTHING, ids: [0; INLINE] };
-
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Pair([Entry; 2]);
 
 /// See the module.
 pub struct ShortTable {
-    /// A power of two of them, and an empty one at the end, for what is nothing.
-    pairs: Vec<Pair>,
+    /// A power of two of them, and an empty one at the end (where large pages end, so that it takes none), for what is
+    /// nothing.
+    pairs: Pages<Pair>,
     shift: u32,
     count: usize,
     arena: Vec<u32>,
@@ -44,17 +46,12 @@ impl ShortTable {
     /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on.
     pub fn new(slots: usize) -> ShortTable {
         let pairs = slots / 2;
-        ShortTable {
-            pairs: vec![Pair([EMPTY; 2]); pairs + 1],
-            shift: 64 - pairs.trailing_zeros(),
-            count: 0,
-            arena: vec![],
-        }
+        ShortTable { pairs: Pages::new(pairs + 1), shift: 64 - pairs.trailing_zeros(), count: 0, arena: vec![] }
     }
 
     /// How many entries it has, used or not.
     pub fn slots(&self) -> usize {
-        2 * self.pairs.len() - 2
+        2 * self.pairs.items().len() - 2
     }
 
     /// Whether so many more would fit without the search becoming long.
@@ -70,7 +67,7 @@ impl ShortTable {
     /// Move to a table with twice as many entries.
     pub fn grow(&mut self) {
         let mut larger = ShortTable::new(2 * self.slots());
-        for entry in self.pairs.iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
+        for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
             let place = larger.free_place(entry.key);
             *larger.at(place) = entry;
         }
@@ -83,13 +80,13 @@ impl ShortTable {
     #[inline(always)]
     pub fn ask(&self, key: Key) -> u32 {
         let home = self.home(key);
-        prefetch(&self.pairs, home);
+        prefetch(self.pairs.items(), home);
         home as u32
     }
 
     /// The number of a pair that has nothing but `Key::NOTHING`.
     pub fn nothing(&self) -> u32 {
-        self.pairs.len() as u32 - 1
+        self.pairs.items().len() as u32 - 1
     }
 
     #[inline(always)]
@@ -98,14 +95,15 @@ impl ShortTable {
     }
 
     fn at(&mut self, place: usize) -> &mut Entry {
-        &mut self.pairs[place / 2].0[place % 2]
+        &mut self.pairs.items_mut()[place / 2].0[place % 2]
     }
 
     /// The place of a key, or the first free one where it would be.
     fn find(&self, key: Key) -> Result<usize, usize> {
+        let pairs = self.pairs.items();
         let mut pair = self.home(key);
         loop {
-            for (at, entry) in self.pairs[pair].0.iter().enumerate() {
+            for (at, entry) in pairs[pair].0.iter().enumerate() {
                 if entry.key == key {
                     return Ok(2 * pair + at);
                 }
@@ -113,7 +111,7 @@ impl ShortTable {
                     return Err(2 * pair + at);
                 }
             }
-            pair = (pair + 1) & (self.pairs.len() - 2);
+            pair = (pair + 1) & (pairs.len() - 2);
         }
     }
 
@@ -155,7 +153,7 @@ impl ShortTable {
             *self.at(place) = std::mem::replace(self.at(nearer), entry);
             place = nearer;
         }
-        let entry = &self.pairs[place / 2].0[place % 2];
+        let entry = &self.pairs.items()[place / 2].0[place % 2];
         match entry.ids[1] >> COUNT_SHIFT {
             ELSEWHERE => {
                 let place = entry.ids[0] as usize;
@@ -176,9 +174,10 @@ impl ShortTable {
         ids.reserve(AT_ONCE * keys.len());
         let mut length = ids.len();
         let room = ids.as_mut_ptr();
+        let pairs = self.pairs.items();
         let mut at = 0;
         for (key, &home) in keys.iter().zip(homes) {
-            let pair = &self.pairs[home as usize].0;
+            let pair = &pairs[home as usize].0;
             // As an index, since there is nothing to foretell which one it is.
             let entry = &pair[usize::from(pair[1].key == *key)];
             if entry.key != *key {

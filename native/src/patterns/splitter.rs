@@ -1,9 +1,9 @@
 //! Run a transducer over texts: the result is a bitmap of where pieces begin.
 //!
-//! Four segments run side by side, since each step waits for the one before it. Segments are pieces of text, and long ones
-//! are cut where the machine's state is known whatever came before. Within a burst of 48 bytes nothing is checked; a
-//! burst that ended in the trap is done again, slowly. What is left at the end of a segment is stepped through alone, so
-//! that the others need not stop there.
+//! Four segments run side by side, since each step waits for the one before it. Segments are pieces of text; where there
+//! are no more of them for a lane, the longest at work is cut in two, where the machine's state is known whatever came before.
+//! Within a burst of 48 bytes nothing is checked; a burst that ended in the trap is done again, slowly. What is left at the
+//! end of a segment is stepped through alone, so that the others need not stop there.
 
 use super::classes::ascii_prefix;
 use super::transducer::{Transducer, LONGEST_DELAY};
@@ -13,17 +13,8 @@ const BURST: usize = 48;
 /// Bits before position 0 of the bitmap: beginnings are told late.
 const MARGIN: usize = 64;
 const LANES: usize = 4;
-/// A piece of text is cut for the lanes into segments of about this length.
-const LEAST_SEGMENT: usize = 2048;
-
-/// A stretch of text for one lane: where it begins, in what state, and whether a piece ends with it.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    start: usize,
-    end: usize,
-    row: u32,
-    is_last: bool,
-}
+/// What is longer is cut in two for a lane that has nothing to do.
+const WORTH_CUTTING: usize = 8 * BURST;
 
 /// What all lanes of a run have in common.
 struct Run<'a> {
@@ -33,18 +24,19 @@ struct Run<'a> {
     trap: u32,
 }
 
-/// A segment on its way.
+/// A segment at work: how far it is, where it ends, in what state it is, and whether a piece ends with it.
 #[derive(Clone, Copy)]
 struct Lane {
-    segment: Segment,
     at: usize,
+    end: usize,
     /// Row of `pair_table`.
     row: u32,
+    is_last: bool,
 }
 
 impl Lane {
     fn has_burst(&self) -> bool {
-        self.segment.end - self.at >= BURST
+        self.end - self.at >= BURST
     }
 }
 
@@ -66,7 +58,6 @@ pub struct Stretch {
 pub struct Splitter {
     symbols: Vec<u8>,
     bits: Vec<u64>,
-    segments: Vec<Segment>,
 }
 
 impl Splitter {
@@ -83,17 +74,12 @@ impl Splitter {
             machine.classes.symbols_into(text, machine.continuation, &mut symbols);
             &symbols
         };
-        self.segments.clear();
-        let target = (text.len() / LANES).clamp(LEAST_SEGMENT, 16384);
         for stretch in stretches {
-            if stretch.start < stretch.end {
-                self.cut_into_segments(machine, source, stretch, target);
-                if stretch.row == machine.start {
-                    self.set(MARGIN + stretch.start);
-                }
+            if stretch.start < stretch.end && stretch.row == machine.start {
+                self.set(MARGIN + stretch.start);
             }
         }
-        self.run_lanes(machine, source);
+        self.run_lanes(machine, source, stretches);
         self.symbols = symbols;
     }
 
@@ -127,64 +113,49 @@ impl Splitter {
         None
     }
 
-    fn cut_into_segments(&mut self, machine: &Transducer, source: &[u8], stretch: &Stretch, target: usize) {
-        let (mut start, mut row) = (stretch.start, stretch.row);
-        while stretch.end - start > target + target / 2 {
-            let mut at = start + target;
-            let mut set = 0usize;
-            let found = loop {
-                if at >= stretch.end {
-                    break None;
-                }
-                set = machine.synchronising[set + machine.symbol_of[source[at] as usize] as usize] as usize;
-                at += 1;
-                if let Some(row) = machine.synchronised(set) {
-                    break Some(row);
-                }
-            };
-            let Some(next_row) = found.filter(|_| at < stretch.end) else { break };
-            self.segments.push(Segment { start, end: at, row, is_last: false });
-            (start, row) = (at, next_row);
-        }
-        self.segments.push(Segment { start, end: stretch.end, row, is_last: stretch.is_last });
-    }
-
-    fn run_lanes(&mut self, machine: &Transducer, source: &[u8]) {
-        let mut queue = std::mem::take(&mut self.segments);
-        queue.reverse();
+    fn run_lanes(&mut self, machine: &Transducer, source: &[u8], stretches: &[Stretch]) {
+        let mut queue = stretches.iter();
         let run = &Run { machine, source, trap: to_pairs(machine, machine.trap) };
         let mut lanes: [Option<Lane>; LANES] = std::array::from_fn(|_| self.next_lane(run, &mut queue));
-        while let [Some(first), Some(second), Some(third), Some(fourth)] = &mut lanes {
-            let mut all = [first, second, third, fourth];
-            let texts = all
-                .each_ref()
-                .map(|lane| <&[u8; BURST]>::try_from(&source[lane.at..lane.at + BURST]).expect("a burst"));
-            let mut rows = all.each_ref().map(|lane| lane.row);
-            let told = burst(machine, texts.map(|text| &text[..]), &mut rows, BURST);
-            let mut is_short = false;
-            for ((lane, told), row) in all.iter_mut().zip(told).zip(rows) {
-                self.after_burst(run, lane, BURST, told, row);
-                is_short |= !lane.has_burst();
+        loop {
+            for at in 0..LANES {
+                if lanes[at].is_none() {
+                    lanes[at] = halve_longest(run, &mut lanes);
+                }
             }
-            if is_short {
-                for lane in &mut lanes {
-                    if let Some(short) = lane.take_if(|lane| !lane.has_burst()) {
-                        self.finish_alone(run, short);
-                        *lane = self.next_lane(run, &mut queue);
-                    }
+            let [Some(first), Some(second), Some(third), Some(fourth)] = &mut lanes else { break };
+            let mut all = [first, second, third, fourth];
+            let mut is_short = false;
+            while !is_short {
+                let texts = all
+                    .each_ref()
+                    .map(|lane| <&[u8; BURST]>::try_from(&source[lane.at..lane.at + BURST]).expect("a burst"));
+                let mut rows = all.each_ref().map(|lane| lane.row);
+                let told = burst(machine, texts.map(|text| &text[..]), &mut rows, BURST);
+                for ((lane, told), row) in all.iter_mut().zip(told).zip(rows) {
+                    self.after_burst(run, lane, BURST, told, row);
+                    is_short |= !lane.has_burst();
+                }
+            }
+            for lane in &mut lanes {
+                if let Some(short) = lane.take_if(|lane| !lane.has_burst()) {
+                    self.finish_alone(run, short);
+                    *lane = self.next_lane(run, &mut queue);
                 }
             }
         }
         for lane in lanes.into_iter().flatten() {
             self.finish_alone(run, lane);
         }
-        self.segments = queue;
     }
 
     /// The next segment that is worth a lane; shorter ones before it are done at once.
-    fn next_lane(&mut self, run: &Run, queue: &mut Vec<Segment>) -> Option<Lane> {
-        while let Some(segment) = queue.pop() {
-            let lane = Lane { segment, at: segment.start, row: to_pairs(run.machine, segment.row) };
+    fn next_lane(&mut self, run: &Run, queue: &mut std::slice::Iter<Stretch>) -> Option<Lane> {
+        for &Stretch { start, end, row, is_last } in queue {
+            if start >= end {
+                continue;
+            }
+            let lane = Lane { at: start, end, row: to_pairs(run.machine, row), is_last };
             if lane.has_burst() {
                 return Some(lane);
             }
@@ -195,7 +166,7 @@ impl Splitter {
 
     /// Go to the end of a segment.
     fn finish_alone(&mut self, run: &Run, mut lane: Lane) {
-        let Segment { end, is_last, .. } = lane.segment;
+        let Lane { end, is_last, .. } = lane;
         while lane.at < end {
             let length = BURST.min(end - lane.at);
             let mut rows = [lane.row];
@@ -303,6 +274,26 @@ impl Splitter {
     }
 }
 
+/// Cut the longest segment at work in two, and give its second half. None: none is worth it, or there is no place.
+fn halve_longest(run: &Run, lanes: &mut [Option<Lane>; LANES]) -> Option<Lane> {
+    let machine = run.machine;
+    let longest = lanes.iter_mut().flatten().max_by_key(|lane| lane.end - lane.at)?;
+    let length = longest.end - longest.at;
+    if length < WORTH_CUTTING {
+        return None;
+    }
+    let mut set = 0usize;
+    for at in longest.at + length / 2..longest.end - BURST {
+        set = machine.synchronising[set + machine.symbol_of[run.source[at] as usize] as usize] as usize;
+        if let Some(row) = machine.synchronised(set) {
+            let second = Lane { at: at + 1, row: to_pairs(machine, row), ..*longest };
+            (longest.end, longest.is_last) = (at + 1, false);
+            return Some(second);
+        }
+    }
+    None
+}
+
 /// The row of `pair_table` for one of `table`.
 #[inline(always)]
 fn to_pairs(machine: &Transducer, row: u32) -> u32 {
@@ -331,9 +322,9 @@ fn burst<const COUNT: usize>(
             let second = machine.symbol_of[texts[lane][2 * pair + 1] as usize] as usize;
             let cell = rows[lane] as usize + first + second;
             debug_assert!(cell < machine.pair_table.len());
-            // SAFETY: `rows` holds a row of `pair_table`: `Segment::row` and every entry of the table are states
-            // of this machine, times `symbols` squared, and `first + second` is less than `symbols` squared. Of a machine
-            // from a file that is checked (`Transducer::is_sound`).
+            // SAFETY: `rows` holds a row of `pair_table`: `Stretch::row`, the row of a place where a segment was cut, and
+            // every entry of the table are states of this machine, times `symbols` squared, and `first + second` is less
+            // than `symbols` squared. Of a machine from a file that is checked (`Transducer::is_sound`).
             // Measured: the check costs a quarter of the speed of this loop.
             let entry = unsafe { *machine.pair_table.get_unchecked(cell) };
             rows[lane] = entry >> 9;
