@@ -133,6 +133,31 @@ def test_decode_batch_passes_over_ids_that_no_token_has(tok):
     assert tok.decode_batch([[2**32 - 1], [2**31]]).to_pylist() == ["", ""]
 
 
+@pytest.mark.parametrize("kind", [pa.int16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("lists", [pa.list_, pa.large_list])
+def test_a_negative_id_is_none(tok, kind, lists):
+    ids = pa.array([[1], [2, -7], [-1]], lists(kind))
+    for given in (ids, ids.slice(1), pa.chunked_array([ids, ids])):
+        with pytest.raises(tb.DecodeError, match="ids: -7 is no id: ids are not negative"):
+            tok.decode_batch(given)
+        with pytest.raises(tb.DecodeError, match="ids: -7 is no id: ids are not negative"):
+            tok.verify_batch(["a"] * len(given), given)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("texts", [["a", "", "some text"], ["a", None, "some text", None]])
+def test_offsets_of_both_widths(tok, kind, texts):
+    column = pa.array(["before", *texts, "behind"], kind).slice(1, len(texts))
+    ids = tok.encode_batch(column)
+    assert ids.equals(tok.encode_batch(texts))
+    assert ids.type == pa.list_(pa.int32())
+    assert tok.count_batch(column).to_pylist() == [None if row is None else len(row) for row in ids.to_pylist()]
+    found = tok.verify_batch(texts, ids)
+    for width in (pa.list_(pa.int32()), pa.large_list(pa.int32()), pa.list_(pa.uint16())):
+        assert tok.verify_batch(column, ids.cast(width)).equals(found)
+        assert tok.decode_batch(ids.cast(width)).equals(tok.decode_batch(ids))
+
+
 def test_decode_batch_is_decode(tok, expected):
     ids = pa.array(expected, pa.list_(pa.int32()))
     for skip in (True, False):

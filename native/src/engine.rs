@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_tokens::AddedMatch;
-use crate::columns::{IdColumn, TextColumn, LARGEST_ID};
+use crate::columns::{GivenIds, IdColumn, TextColumn, LARGEST_ID};
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::faithful::gives_back;
 use crate::limits::fault_of_test;
 use crate::locks::{made_once, taken};
 use crate::models::written::written;
@@ -16,7 +17,7 @@ use crate::pipeline::{Finish, Shown};
 use crate::post_processors::{Ending, PostProcessor};
 use crate::receipts::{self, Receipts};
 use crate::roads::Roads;
-use crate::round_trip::{DocumentRoads, GivenIds, Passing, Verification, Verifier, Visit};
+use crate::round_trip::{DocumentRoads, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, TokenizerSpec, Truncation};
 use crate::stations::Stations;
 use crate::table_file::{TableFile, TableWriter};
@@ -44,6 +45,8 @@ pub struct Engine {
     columns: [OnceLock<Arc<ColumnDecoder>>; 2],
     receipts: Receipts,
     buffers: Mutex<Vec<IdColumn>>,
+    /// The ids of each pretoken give it back: a receipt says all that a witness could.
+    gives_back: bool,
     /// Some id of the vocabulary, of an added token or of the template does not fit a column.
     has_large_ids: bool,
 }
@@ -87,6 +90,7 @@ impl Engine {
             receipts: Receipts::default(),
             roads: Roads::build(spec, stations, tables)?,
             buffers: Mutex::default(),
+            gives_back: false,
             has_large_ids: false,
         };
         if !matches!(tables, Tables::Built) {
@@ -97,6 +101,7 @@ impl Engine {
         let template = engine.processor.single_template().unwrap_or_default();
         let largest = engine.largest_id(&template).max(engine.model().unk_id().unwrap_or(0));
         engine.has_large_ids = largest > LARGEST_ID;
+        engine.gives_back = !engine.has_large_ids && gives_back(spec, engine.roads.input, &engine.strings(false));
         Ok(engine)
     }
 
@@ -117,7 +122,7 @@ impl Engine {
         match &self.padding {
             Some(padding) if keep_going || ids.failures.is_empty() => padding::pad_column(&mut ids, padding)?,
             Some(_) => {}
-            None => self.receipts.add(texts, &ids, add_special_tokens),
+            None => self.receipts.add(texts, &ids, add_special_tokens, self.gives_back.then_some(0)),
         }
         Ok(ids)
     }
@@ -252,8 +257,12 @@ impl Engine {
         self.roads.witness.as_ref()?.get().filter(|witness| witness.knows_all())
     }
 
-    /// From now on, let what is encoded be watched, where that is possible.
+    /// From now on, let what is encoded be watched, where that is possible and there is something to see.
     fn call_witness(&self) {
+        if self.gives_back {
+            self.receipts.want();
+            return;
+        }
         let Some(place) = self.roads.witness.as_ref().filter(|place| place.get().is_none()) else { return };
         // Also the template's ids, which are there when marks are taken off.
         if self.facts().map_or(true, |facts| facts.max_id & MARKS != 0) {
@@ -263,6 +272,7 @@ impl Engine {
         if let Some(witness) = Witness::new(decoder, Arc::clone(&self.roads.text), Arc::clone(&self.added)) {
             // Another thread may have been faster, with the same.
             place.set(witness).unwrap_or_default();
+            self.receipts.want();
         }
     }
 
@@ -369,8 +379,21 @@ impl DocumentRoads for Engine {
         self.encode(text, None, add_special_tokens)
     }
 
+    fn plain_ids(&self, text: TextColumn, ids: &mut Vec<u32>) -> Result<()> {
+        let mut column = IdColumn { ids: std::mem::take(ids), ..IdColumn::default() };
+        self.roads.column.encode(text, &Nothing, &mut column);
+        *ids = column.ids;
+        column.failures.pop().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn give_back(&self) -> bool {
+        self.gives_back
+    }
+
     fn marks(&self, text: &str, ids: &[u32], add_special_tokens: bool) -> Option<u32> {
-        self.witness()?;
+        if !self.gives_back {
+            self.witness()?;
+        }
         self.receipts.marks(text.as_bytes(), ids, add_special_tokens)
     }
 
@@ -378,7 +401,9 @@ impl DocumentRoads for Engine {
         const BYTES: usize = 1 << 20;
         const ROWS: usize = receipts::KEPT / 8;
         self.call_witness();
-        self.witness()?;
+        if !self.gives_back {
+            self.witness()?;
+        }
         let last = texts.rows().min(first_row + ROWS);
         let mut end = first_row + 1;
         while end < last && texts.offset(end + 1) - texts.offset(first_row) <= BYTES {

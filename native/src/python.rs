@@ -15,11 +15,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::columns::{IdColumn, TextColumn};
+use crate::columns::{GivenIds, IdColumn, ListOffsets, TextColumn};
 use crate::encoding::Encoding;
 use crate::engine::Engine;
 use crate::error::{Class, Error, Result};
-use crate::round_trip::{GivenIds, Side};
+use crate::round_trip::Side;
 use crate::table_file::{Key, TableFile, SOURCES};
 
 type Described = (&'static str, &'static str, String, String, String, Option<usize>);
@@ -48,24 +48,41 @@ fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
 /// A column that Python holds: its items (bytes of texts, or ids), and the offsets of its rows.
 struct Held<T: Element> {
     items: PyBuffer<T>,
-    list_offsets: PyBuffer<i64>,
+    list_offsets: HeldOffsets,
     rows: usize,
+}
+
+/// Offsets of the width that they have.
+enum HeldOffsets {
+    Narrow(PyBuffer<i32>),
+    Wide(PyBuffer<i64>),
 }
 
 impl<T: Element> Held<T> {
     fn new(items: &Bound<'_, PyAny>, list_offsets: &Bound<'_, PyAny>, rows: usize) -> PyResult<Held<T>> {
-        let held = Held { items: PyBuffer::get(items)?, list_offsets: PyBuffer::get(list_offsets)?, rows };
-        if !held.items.is_c_contiguous() || !held.list_offsets.is_c_contiguous() {
+        let list_offsets = match PyBuffer::get(list_offsets) {
+            Ok(offsets) => HeldOffsets::Narrow(offsets),
+            Err(_) => HeldOffsets::Wide(PyBuffer::get(list_offsets)?),
+        };
+        let held = Held { items: PyBuffer::get(items)?, list_offsets, rows };
+        let (is_contiguous, count) = match &held.list_offsets {
+            HeldOffsets::Narrow(offsets) => (offsets.is_c_contiguous(), offsets.item_count()),
+            HeldOffsets::Wide(offsets) => (offsets.is_c_contiguous(), offsets.item_count()),
+        };
+        if !held.items.is_c_contiguous() || !is_contiguous {
             return Err(PyBufferError::new_err("a buffer that is not contiguous"));
         }
-        if held.list_offsets.item_count() <= rows {
+        if count <= rows {
             return Err(PyValueError::new_err("fewer offsets than rows"));
         }
         Ok(held)
     }
 
-    fn offsets(&self) -> &[i64] {
-        &items_of(&self.list_offsets)[..self.rows + 1]
+    fn offsets(&self) -> ListOffsets<'_> {
+        match &self.list_offsets {
+            HeldOffsets::Narrow(offsets) => ListOffsets::Narrow(&items_of(offsets)[..self.rows + 1]),
+            HeldOffsets::Wide(offsets) => ListOffsets::Wide(&items_of(offsets)[..self.rows + 1]),
+        }
     }
 }
 
@@ -76,8 +93,14 @@ impl Held<u8> {
 }
 
 impl Held<i32> {
-    fn column(&self) -> Result<GivenIds<'_>> {
-        GivenIds::new(bytemuck::cast_slice(items_of(&self.items)), self.offsets())
+    /// The column. Where the ids are not checked, a negative one is an error; else it stands for nobody's id.
+    fn column(&self, are_checked: bool) -> Result<GivenIds<'_>> {
+        let column = GivenIds::new(bytemuck::cast_slice(items_of(&self.items)), self.offsets())?;
+        if are_checked {
+            Ok(column)
+        } else {
+            column.without_negative_ones()
+        }
     }
 }
 
@@ -97,6 +120,8 @@ fn items_of<T: Element>(buffer: &PyBuffer<T>) -> &[T] {
 #[pyclass(frozen, module = "tokbatch._native")]
 struct Ids {
     column: Option<IdColumn>,
+    /// The offsets in 32 bits, where these do.
+    narrow_offsets: Option<Vec<i32>>,
     engine: Arc<Engine>,
 }
 
@@ -121,9 +146,10 @@ impl Ids {
         Memory(Owner::Ids(slf))
     }
 
-    /// The offsets of the rows (int64) as a buffer.
-    fn list_offsets(slf: Py<Self>) -> Memory {
-        Memory(Owner::Offsets(slf))
+    /// The offsets of the rows as a buffer, and the format of its items: "i" (int32) where these do, else "q" (int64).
+    fn list_offsets(slf: Py<Self>) -> (Memory, &'static str) {
+        let format = if slf.get().narrow_offsets.is_some() { "i" } else { "q" };
+        (Memory(Owner::Offsets(slf)), format)
     }
 
     /// (row, description) of the rows that failed.
@@ -156,7 +182,10 @@ impl Owner {
     fn bytes(&self) -> &[u8] {
         match self {
             Owner::Ids(owner) => bytemuck::cast_slice(&owner.get().held().ids),
-            Owner::Offsets(owner) => bytemuck::cast_slice(&owner.get().held().list_offsets),
+            Owner::Offsets(owner) => match &owner.get().narrow_offsets {
+                Some(offsets) => bytemuck::cast_slice(offsets),
+                None => bytemuck::cast_slice(&owner.get().held().list_offsets),
+            },
             Owner::Bytes(bytes) => bytes,
             Owner::Verdicts(verdicts) => bytemuck::cast_slice(verdicts),
             Owner::Numbers(numbers) => bytemuck::cast_slice(numbers),
@@ -278,8 +307,12 @@ impl PyEngine {
         keep_going: bool,
     ) -> PyResult<Ids> {
         let texts = Held::<u8>::new(data, list_offsets, rows)?;
-        let column = guarded(py, || self.0.encode_batch(texts.column()?, add_special_tokens, keep_going))?;
-        Ok(Ids { column: Some(column), engine: Arc::clone(&self.0) })
+        let (column, narrow_offsets) = guarded(py, || {
+            let column = self.0.encode_batch(texts.column()?, add_special_tokens, keep_going)?;
+            let narrow_offsets = column.narrow_offsets();
+            Ok((column, narrow_offsets))
+        })?;
+        Ok(Ids { column: Some(column), narrow_offsets, engine: Arc::clone(&self.0) })
     }
 
     /// Give the number of ids of each text of a column.
@@ -320,10 +353,11 @@ impl PyEngine {
         ids: &Bound<'_, PyAny>,
         list_offsets: &Bound<'_, PyAny>,
         rows: usize,
+        are_checked: bool,
         skip_special_tokens: bool,
     ) -> PyResult<(Memory, Memory)> {
         let ids = Held::<i32>::new(ids, list_offsets, rows)?;
-        let (data, offsets) = guarded(py, || self.0.decode_batch(ids.column()?, skip_special_tokens))?;
+        let (data, offsets) = guarded(py, || self.0.decode_batch(ids.column(are_checked)?, skip_special_tokens))?;
         Ok((Memory(Owner::Bytes(data)), Memory(Owner::Numbers(offsets))))
     }
 
@@ -336,11 +370,12 @@ impl PyEngine {
         texts: (Bound<'py, PyAny>, Bound<'py, PyAny>),
         ids: (Bound<'py, PyAny>, Bound<'py, PyAny>),
         rows: usize,
+        are_checked: bool,
         add_special_tokens: bool,
     ) -> PyResult<([Memory; 4], [Bound<'py, PyDict>; 3])> {
         let texts = Held::<u8>::new(&texts.0, &texts.1, rows)?;
         let ids = Held::<i32>::new(&ids.0, &ids.1, rows)?;
-        let found = guarded(py, || self.0.verify_batch(texts.column()?, ids.column()?, add_special_tokens))?;
+        let found = guarded(py, || self.0.verify_batch(texts.column()?, ids.column(are_checked)?, add_special_tokens))?;
         let absorbed = [PyDict::new(py), PyDict::new(py), PyDict::new(py)];
         for ((side, id, character), count) in &found.absorbed.counts {
             absorbed[0].set_item((side_name(*side), self.0.added_content(*id), character), count)?;

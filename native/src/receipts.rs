@@ -5,6 +5,7 @@
 //! taken for each other, and two with the same hash are not to be expected before the sun goes out.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering as Order};
 use std::sync::Mutex;
 
 use crate::columns::{IdColumn, TextColumn};
@@ -17,6 +18,8 @@ pub const KEPT: usize = 1 << 16;
 
 /// The receipts of an engine.
 pub struct Receipts {
+    /// Whether somebody wants them.
+    are_wanted: AtomicBool,
     keys: [u64; 8],
     /// A hash with four marks in its lowest bits; 0: none.
     table: Mutex<Vec<u128>>,
@@ -30,14 +33,26 @@ impl Default for Receipts {
             hasher.write_usize(number);
             hasher.finish() | 1
         };
-        Receipts { keys: std::array::from_fn(key), table: Mutex::default() }
+        Receipts { are_wanted: AtomicBool::new(false), keys: std::array::from_fn(key), table: Mutex::default() }
     }
 }
 
 impl Receipts {
-    /// Remember the rows of a column that were encoded whole, with their marks.
-    pub fn add(&self, texts: TextColumn, column: &IdColumn, add_special_tokens: bool) {
-        if column.marks.is_empty() || column.marks.len() != texts.rows() {
+    /// From now on, remember.
+    pub fn want(&self) {
+        self.are_wanted.store(true, Order::Release);
+    }
+
+    /// Whether somebody wants receipts.
+    pub fn are_wanted(&self) -> bool {
+        self.are_wanted.load(Order::Acquire)
+    }
+
+    /// Remember the rows of a column that were encoded whole, with their marks. `unmarked` are the marks where there are
+    /// none; None: then there is nothing to remember.
+    pub fn add(&self, texts: TextColumn, column: &IdColumn, add_special_tokens: bool, unmarked: Option<u32>) {
+        let is_marked = !column.marks.is_empty() && column.marks.len() == texts.rows();
+        if !self.are_wanted() || !is_marked && unmarked.is_none() {
             return;
         }
         let mut left_out: Vec<usize> = column.failures.iter().map(|(row, _)| *row).collect();
@@ -45,7 +60,8 @@ impl Receipts {
         left_out.sort_unstable();
         let Some(mut table) = taken(&self.table) else { return };
         table.resize(KEPT, 0);
-        for (row, marks) in column.marks.iter().enumerate() {
+        for row in 0..texts.rows() {
+            let marks = if is_marked { column.marks[row] } else { unmarked.unwrap_or_default() };
             if left_out.binary_search(&row).is_err() {
                 let ids = &column.ids[column.list_offsets[row] as usize..column.list_offsets[row + 1] as usize];
                 let text = texts.bytes(texts.offset(row), texts.offset(row + 1));
@@ -106,7 +122,7 @@ mod tests {
     fn only_what_was_encoded_has_a_receipt() {
         let receipts = Receipts::default();
         let data = "onetwothree".repeat(20);
-        let texts = TextColumn::new(data.as_bytes(), &[0, 3, 6, 6, 200]).expect("in order");
+        let texts = TextColumn::new(data.as_bytes(), &[0, 3, 6, 6, 200][..]).expect("in order");
         let long: Vec<u32> = (0..50).collect();
         let column = IdColumn {
             ids: [&[1, 2, 3][..], &long].concat(),
@@ -116,7 +132,15 @@ mod tests {
             marks: vec![0, 0, 0, DIRTY],
         };
         assert_eq!(receipts.marks(b"one", &[1, 2], true), None);
-        receipts.add(texts, &column, true);
+        receipts.add(texts, &column, true, None);
+        assert_eq!(receipts.marks(b"one", &[1, 2], true), None, "nobody has asked");
+        receipts.want();
+        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, None);
+        assert_eq!(receipts.marks(b"one", &[1, 2], true), None, "it has no marks");
+        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, Some(DIRTY));
+        assert_eq!(receipts.marks(b"one", &[1, 2], true), Some(DIRTY));
+        assert_eq!(receipts.marks(b"two", &[3], true), None, "it was truncated");
+        receipts.add(texts, &column, true, None);
         assert_eq!(receipts.marks(b"one", &[1, 2], true), Some(0));
         assert_eq!(receipts.marks(b"one", &[1, 2], false), None);
         assert_eq!(receipts.marks(b"one", &[2, 1], true), None);

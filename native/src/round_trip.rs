@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use crate::added_tokens::AddedMatch;
-use crate::columns::TextColumn;
+use crate::columns::{GivenIds, TextColumn};
 use crate::encoding::Encoding;
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::spec::{Direction, Padding};
 use crate::strings::Strings;
 use crate::token_strings::{AddedStrings, AllStrings};
@@ -59,40 +59,6 @@ pub struct Verification {
     pub bytes_encoded_again: usize,
 }
 
-/// A column of ids that somebody gave, of 32 bits with a sign (what is negative is nobody's id): row i is `ids[list_offsets[i]..list_offsets[i + 1]]`.
-#[derive(Clone, Copy)]
-pub struct GivenIds<'a> {
-    ids: &'a [u32],
-    list_offsets: &'a [i64],
-}
-
-impl<'a> GivenIds<'a> {
-    /// Take a column, after a look at its offsets.
-    pub fn new(ids: &'a [u32], list_offsets: &'a [i64]) -> Result<GivenIds<'a>> {
-        let in_range = |&offset: &i64| usize::try_from(offset).is_ok_and(|offset| offset <= ids.len());
-        if list_offsets.is_empty() || !list_offsets.iter().all(in_range) || !list_offsets.is_sorted() {
-            let message = "the offsets of a column of ids are not ascending and within its data";
-            return Err(Error::new(Class::Decode, message));
-        }
-        Ok(GivenIds { ids, list_offsets })
-    }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.list_offsets.len() - 1
-    }
-
-    /// The ids behind those of a row.
-    pub fn behind(&self, row: usize) -> &'a [u32] {
-        &self.ids[self.list_offsets[row + 1] as usize..]
-    }
-
-    /// The ids of a row.
-    pub fn row(&self, row: usize) -> &'a [u32] {
-        &self.ids[self.list_offsets[row] as usize..self.list_offsets[row + 1] as usize]
-    }
-}
-
 /// Called with the parts of a document in order: added tokens with their match, and what lies between with None.
 pub type Visit<'a> = &'a mut dyn FnMut(Option<AddedMatch>, &str) -> Result<()>;
 
@@ -101,6 +67,12 @@ pub trait DocumentRoads {
     /// Append the ids of one text, without template and truncation, and show its added tokens and its pretokens, these
     /// as the model's vocabulary writes them. False: there is no fast road on which they pass.
     fn passing(&self, text: TextColumn, ids: &mut Vec<u32>, show: &mut dyn FnMut(Passing)) -> Result<bool>;
+
+    /// Append the ids of one text, without template and truncation.
+    fn plain_ids(&self, text: TextColumn, ids: &mut Vec<u32>) -> Result<()>;
+
+    /// Whether the ids of each pretoken contribute to a text what the pretoken would (`faithful.rs`).
+    fn give_back(&self) -> bool;
 
     /// Visit each text that is searched for added tokens, with its matches: the document, then what lies between, each
     /// normalized.
@@ -290,6 +262,10 @@ impl Verifier<'_> {
         let Room { pretokens, ids, decoded, .. } = room;
         pretokens.clear();
         ids.clear();
+        if self.roads.give_back() {
+            let is_own = self.roads.plain_ids(text, ids).is_ok() && ids == body;
+            return Ok(Some(if is_own { Verdict::Normalized } else { Verdict::Lossy }));
+        }
         let outcome = self.roads.passing(text, ids, &mut |passing| match passing {
             Passing::Pretoken(pretoken) => pretokens.push(pretoken),
             Passing::Added(id) => self.tokens.string(id).into_iter().for_each(|string| pretokens.push(string)),

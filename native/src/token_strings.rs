@@ -1,6 +1,7 @@
 //! The strings of ids and the ids of strings: the model's vocabulary, and the added tokens over it.
 
 use crate::hash::FastMap;
+use crate::models::vocabulary::Vocabulary;
 use crate::models::ModelFacts;
 use crate::spec::{AddedToken, AddedTokens};
 use crate::token_table::TokenStrings;
@@ -87,6 +88,16 @@ impl<'a> AllStrings<'a> {
     /// The id of a token.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.added.ids.get(token).copied().or_else(|| self.model.token_to_id(token.as_bytes()))
+    }
+
+    /// The model's vocabulary.
+    pub fn vocabulary(&self) -> &'a Vocabulary {
+        self.model.vocabulary()
+    }
+
+    /// The ids of the added tokens.
+    pub fn added_ids(&self) -> impl Iterator<Item = u32> + 'a {
+        self.added.ids()
     }
 
     /// Number of distinct tokens.

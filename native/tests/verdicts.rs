@@ -1,19 +1,25 @@
 //! Verdicts of documents that were encoded before, without a second encoding: they are those of a second encoding.
 
 use serde_json::{json, Value};
-use tokbatch_native::columns::TextColumn;
+use tokbatch_native::byte_alphabet::character_of;
+use tokbatch_native::columns::{GivenIds, TextColumn};
 use tokbatch_native::engine::Engine;
-use tokbatch_native::round_trip::{GivenIds, Verdict, Verification};
+use tokbatch_native::round_trip::{Verdict, Verification};
 use tokbatch_native::spec::WIRE_VERSION;
 
 /// An engine of a model without its entries, and these.
 fn engine(model: Value, entries: Value, decoder: Value) -> Engine {
+    let no_tokens = json!({"in_force": [], "ids": [], "special_contents": [], "normalized_contents": []});
+    engine_of(model, entries, json!({"type": "BertPreTokenizer"}), no_tokens, decoder)
+}
+
+fn engine_of(model: Value, entries: Value, pre_tokenizer: Value, added_tokens: Value, decoder: Value) -> Engine {
     let components = json!({
         "wire_version": WIRE_VERSION,
         "model": model,
-        "added_tokens": {"in_force": [], "ids": [], "special_contents": [], "normalized_contents": []},
+        "added_tokens": added_tokens,
         "normalizer": {"type": "Lowercase"},
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": null,
         "decoder": decoder,
     });
@@ -32,11 +38,11 @@ fn column(texts: &[&str]) -> (String, Vec<i64>) {
 /// Encode, change the ids, and verify them.
 fn verified(engine: &Engine, texts: &[&str], change: impl Fn(&mut Vec<u32>)) -> Verification {
     let (data, offsets) = column(texts);
-    let texts = TextColumn::new(data.as_bytes(), &offsets).expect("in order");
+    let texts = TextColumn::new(data.as_bytes(), &offsets[..]).expect("in order");
     let mut ids = engine.encode_batch(texts, true, true).expect("all can be encoded");
-    assert!(ids.failures.is_empty() && ids.ids.iter().all(|&id| id < 8), "no marks are left on ids");
+    assert!(ids.failures.is_empty() && ids.ids.iter().all(|&id| id < 1 << 28), "no marks are left on ids");
     change(&mut ids.ids);
-    let given = GivenIds::new(&ids.ids, &ids.list_offsets).expect("in order");
+    let given = GivenIds::new(&ids.ids, &ids.list_offsets[..]).expect("in order");
     engine.verify_batch(texts, given, true).expect("has an answer")
 }
 
@@ -84,6 +90,62 @@ fn of_words_with_an_ending_that_their_pretokens_lack() {
     check(&engine, &[("A a  bc", Verdict::Lossy), ("BC a c", Verdict::Lossy)]);
 }
 
+/// Byte-level BPE with the bytes but one, the other entries, and one added token.
+fn byte_level(left_out: Option<u8>, entries: &[(&str, u32)], added: Option<(&str, u32)>, suffix: &str) -> Engine {
+    let bytes = (0..=u8::MAX).filter(|&byte| Some(byte) != left_out);
+    let mut vocabulary: serde_json::Map<String, Value> =
+        bytes.map(|byte| (character_of(byte).to_string(), json!(u32::from(byte)))).collect();
+    vocabulary.extend(entries.iter().map(|(token, id)| ((*token).to_owned(), json!(id))));
+    let model = json!({"BPE": {
+        "dropout": null, "unk_token": null,
+        "continuing_subword_prefix": "", "end_of_word_suffix": suffix, "fuse_unk": false, "byte_fallback": false,
+        "ignore_merges": false,
+    }});
+    let token = |(content, id): (&str, u32)| {
+        json!({"id": id, "place": 0, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+               "normalized": false, "special": false})
+    };
+    let added_tokens = json!({
+        "in_force": added.map(token).into_iter().collect::<Vec<Value>>(),
+        "ids": added.into_iter().collect::<Vec<_>>(),
+        "special_contents": [], "normalized_contents": [],
+    });
+    let pre_tokenizer = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false, "pattern": null});
+    let decoder = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true});
+    engine_of(model, json!([vocabulary, [["b", "c"]]]), pre_tokenizer, added_tokens, decoder)
+}
+
+#[test]
+fn of_bytes_that_are_given_back() {
+    let engine = byte_level(None, &[("bc", 300)], Some(("<X>", 400)), "");
+    check(&engine, &[("BC a", Verdict::Normalized), ("É<X>É", Verdict::Normalized), ("BCBCBC", Verdict::Normalized)]);
+    assert_eq!(verified(&engine, &["bc a", "é<X>é", ""], |_| ()).verdicts, [Verdict::Exact as i8; 3]);
+    // Its own text in other ids.
+    let split = |ids: &mut Vec<u32>| *ids = vec![u32::from(b'b'), u32::from(b'c')];
+    let (data, offsets) = column(&["BC"]);
+    let texts = TextColumn::new(data.as_bytes(), &offsets[..]).expect("in order");
+    let mut ids = engine.encode_batch(texts, true, true).expect("it can be encoded").ids;
+    assert_eq!(ids, [300]);
+    split(&mut ids);
+    let given = GivenIds::new(&ids, &[0, 2][..]).expect("in order");
+    assert_eq!(engine.verify_batch(texts, given, true).expect("has an answer").verdicts, [Verdict::Lossy as i8]);
+}
+
+#[test]
+fn of_bytes_that_are_not_given_back() {
+    let a = u32::from(b'a');
+    for engine in [
+        byte_level(Some(b'a'), &[("bc", 300)], None, ""),
+        byte_level(None, &[("bc", 300)], Some(("<X>", a)), ""),
+        byte_level(Some(b'a'), &[("bc", 300), ("A", a), ("a", a)], None, ""),
+        byte_level(None, &[("bc", 300), ("a</w>", 301)], None, "</w>"),
+    ] {
+        for _ in 0..2 {
+            assert_eq!(verified(&engine, &["É A"], |_| ()).verdicts, [Verdict::Lossy as i8]);
+        }
+    }
+}
+
 #[test]
 fn of_a_column_that_was_encoded_before_anybody_watched() {
     let entries = json!([{"[UNK]": 0, "ab": 1, "##c": 2, ".": 3, "b": 4}]);
@@ -109,14 +171,14 @@ fn of_a_column_that_was_encoded_before_anybody_watched() {
     assert!(counts.iter().all(|&count| count > 500) && counts.iter().sum::<usize>() == texts.len(), "{counts:?}");
     // The same as of each row alone, of which no engine has known anything before.
     let (data, offsets) = column(&texts);
-    let all = TextColumn::new(data.as_bytes(), &offsets).expect("in order");
+    let all = TextColumn::new(data.as_bytes(), &offsets[..]).expect("in order");
     let engine = engine(model, entries, decoder);
     let mut ids = engine.encode_batch(all, true, true).expect("all can be encoded");
     one_of_nine(&mut ids.ids);
     for row in (0..texts.len()).step_by(97) {
         let bounds = [0, ids.list_offsets[row + 1] - ids.list_offsets[row]];
         let row_ids = &ids.ids[ids.list_offsets[row] as usize..ids.list_offsets[row + 1] as usize];
-        let given = GivenIds::new(row_ids, &bounds).expect("in order");
+        let given = GivenIds::new(row_ids, &bounds[..]).expect("in order");
         assert_eq!(
             engine.verify_batch(all.row(row), given, true).expect("has an answer").verdicts,
             [found.verdicts[row]]

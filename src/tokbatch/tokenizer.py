@@ -262,8 +262,9 @@ class Tokenizer:
         """Give the texts of a column of ids; null for a null list."""
         skip_special_tokens = _flag(skip_special_tokens, "skip_special_tokens")
         values = as_id_array(ids)
-        column = id_column(values)
-        if self.engine.max_id > MAXIMUM_OFFSET:  # not all of its ids fit the engine's columns of 32 bits with a sign
+        has_large_ids = self.engine.max_id > MAXIMUM_OFFSET
+        column = id_column(values, check_ids=has_large_ids)  # else the engine looks
+        if has_large_ids:  # not all of its ids fit the engine's columns of 32 bits with a sign
             rows = (None if row is None else self.engine.decode(row, skip_special_tokens) for row in values.to_pylist())
             return pa.array(rows, pa.string())
         return string_array(self.engine.decode_batch(column.ids, skip_special_tokens), column.nulls)
@@ -278,7 +279,7 @@ class Tokenizer:
         `add_special_tokens` says how the ids were made. Raises `InputError` where the columns do not fit.
         """
         add_special_tokens = _flag(add_special_tokens)
-        column, given = text_column(as_array(texts), check_utf8=False), id_column(as_id_array(ids))  # the engine looks
+        column, given = text_column(as_array(texts), check_utf8=False), id_column(as_id_array(ids), check_ids=False)
         if column.texts.rows != given.ids.rows:
             raise InputError(f"{column.texts.rows} texts, but {given.ids.rows} lists of ids")
         return verification_array(self.engine.verify_batch(column.texts, given.ids, add_special_tokens), column.nulls)

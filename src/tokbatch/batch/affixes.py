@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tokbatch.batch.arrow import string_array, text_column
 from tokbatch.batch.token_source import FromColumn, TokenSource
-from tokbatch.batch.views import buffer_of, int64s, offsets_of
+from tokbatch.batch.views import buffer_of, int64s, offsets_of, wide_offsets
 from tokbatch.engine.columns import IdColumn
 from tokbatch.engine.protocol import Engine
 from tokbatch.errors import ConfigError
@@ -126,7 +126,7 @@ def put_around(ids: IdColumn, affixes: Affixes, from_columns: Mapping[str, pa.In
     """
     if not affixes.count:
         return ids
-    offsets = pc.multiply(int64s(ids.list_offsets, ids.rows + 1), 4)
+    offsets = pc.multiply(wide_offsets(ids), 4)
     rows = pa.Array.from_buffers(pa.large_binary(), ids.rows, [None, offsets.buffers()[1], pa.py_buffer(ids.ids)])
 
     def value(affix: Affix) -> pa.Scalar | pa.Array:
@@ -137,7 +137,7 @@ def put_around(ids: IdColumn, affixes: Affixes, from_columns: Mapping[str, pa.In
 
     separator = pa.scalar(b"", pa.large_binary())
     joined = pc.binary_join_element_wise(*map(value, affixes.before), rows, *map(value, affixes.after), separator)
-    list_offsets = pc.divide(offsets_of(joined), 4)
+    list_offsets = pc.divide(int64s(offsets_of(joined), ids.rows + 1), 4)
     return IdColumn(memoryview(joined.buffers()[2] or b""), buffer_of(list_offsets, 8), ids.rows)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,26 +18,27 @@ import pyarrow.compute as pc
 from tokbatch.batch.views import (
     buffer_of,
     ids_of,
-    int64s,
-    large_strings,
-    last,
     list_lengths,
     offsets_from,
     offsets_of,
     row_numbers,
+    strings_of,
     text_column_of,
+    wide_offsets,
     with_empty_texts,
 )
-from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.engine.columns import IdColumn, TextColumn, offsets_view
 from tokbatch.errors import DecodeError, EncodeError, InputError, TokbatchError
 
 Nulls: TypeAlias = "pa.BooleanArray | None"
 """A boolean a row, true where there is no value; None where all rows have one. What Arrow calls a mask."""
 
+S = TypeVar("S", pa.StringArray, pa.LargeStringArray)
+
 MAXIMUM_OFFSET = 2**31 - 1
+"""The largest offset of Arrow's list and string types, and the largest id of an `IdColumn`."""
 FEW = 256
 """Texts in a list that are laid out here: `pa.array` would first import pandas, where that is, for a quarter second."""
-"""The largest offset of Arrow's list and string types, and the largest id of an `IdColumn`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def as_array(texts: Sequence[str | None] | pa.Array | pa.ChunkedArray) -> pa.Arr
     if isinstance(texts, Iterator):  # it is read twice where a text is none
         texts = list(texts)
     if isinstance(texts, list) and len(texts) <= FEW and all(type(text) is str for text in texts):
-        return large_strings(TextColumn.from_texts(texts))
+        return strings_of(TextColumn.from_texts(texts))
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
@@ -95,7 +96,7 @@ def text_column(
     land in `failures` with `keep_going`. Whoever hands the texts to an engine that reads all of them can leave that to
     it (`check_utf8`): a look at all bytes is up to a tenth of the time of encoding.
     """
-    strings = _as_large_strings(values, where)
+    strings = _as_strings(values, where)
     nulls = pc.is_null(strings) if strings.null_count else None
     failures: list[tuple[int, TokbatchError]] = []
     try:
@@ -111,15 +112,17 @@ def text_column(
     if nulls is not None:
         # The layout allows any bytes under a null; with a null parent, or after failures, there are some.
         visible = pc.if_else(nulls, 0, pc.binary_length(strings))
-        if (pc.sum(visible).as_py() or 0) != last(offsets_of(strings)) - offsets_of(strings)[0].as_py():
+        offsets = offsets_of(strings)
+        if (pc.sum(visible).as_py() or 0) != offsets[-1] - offsets[0]:
             return TextRows(with_empty_texts(text_column_of(strings.filter(pc.invert(nulls))), nulls), nulls, failures)
     return TextRows(text_column_of(strings), nulls, failures)
 
 
 def string_array(column: TextColumn, nulls: Nulls = None) -> pa.StringArray | pa.LargeStringArray:
     """Give texts as an Arrow array that shares their bytes: strings, or large strings where 32 bits do not do."""
-    strings = large_strings(column, nulls)
-    return strings if last(offsets_of(strings)) > MAXIMUM_OFFSET else strings.cast(pa.string())
+    strings = strings_of(column, nulls)
+    is_done = isinstance(strings, pa.StringArray) or offsets_of(strings)[-1] > MAXIMUM_OFFSET
+    return strings if is_done else strings.cast(pa.string())
 
 
 def id_array(
@@ -134,9 +137,8 @@ def id_array(
     `list_type` None means a list, or a large_list where 32-bit offsets do not do; a caller who needs the type to be
     the same for all batches names it, and gets an `EncodeError` where the batch is too large for it.
     """
-    offsets = int64s(column.list_offsets, column.rows + 1)
-    count = last(offsets)
     values = ids_of(column)
+    count = len(values)
     if id_type not in ("int32", pa.int32()):
         try:
             values = values.cast(id_type)
@@ -145,13 +147,16 @@ def id_array(
     if list_type is None:
         list_type = pa.list_(values.type) if count <= MAXIMUM_OFFSET else pa.large_list(values.type)
     if pa.types.is_large_list(list_type):
-        return pa.LargeListArray.from_arrays(offsets, values, type=list_type, mask=nulls)
+        return pa.LargeListArray.from_arrays(wide_offsets(column), values, type=list_type, mask=nulls)
     if count > MAXIMUM_OFFSET:
         raise EncodeError(
             f"{count:,} ids in {column.rows:,} rows, while a batch of {list_type} holds {MAXIMUM_OFFSET:,}",
             hint="give smaller batches",
         )
-    return pa.ListArray.from_arrays(offsets.cast(pa.int32()), values, type=list_type, mask=nulls)
+    offsets = offsets_view(column.list_offsets)
+    if offsets.format == "i" and nulls is None:
+        return pa.Array.from_buffers(list_type, column.rows, [None, pa.py_buffer(offsets)], children=[values])
+    return pa.ListArray.from_arrays(wide_offsets(column).cast(pa.int32()), values, type=list_type, mask=nulls)
 
 
 def as_id_array(ids: Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -164,16 +169,17 @@ def as_id_array(ids: Sequence[Sequence[int] | None] | pa.Array | pa.ChunkedArray
         raise InputError(f"a list of lists of ids expected: {error}") from None
 
 
-def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
+def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids", check_ids: bool = True) -> IdRows:
     """Give lists of ids as the engine's column, and which rows have none.
 
     Takes lists of every kind and of every integer type, and null. A null among the ids, a negative id, or one beyond
-    32 bits is a `DecodeError`, another type an `InputError`.
+    32 bits is a `DecodeError`, another type an `InputError`. Whoever hands the ids to an engine can leave the look for
+    negative ones to it (`check_ids`), where ids of 32 bits lie as it takes them.
     """
     if isinstance(values, pa.ChunkedArray):
-        return _joined_ids([id_column(chunk, where) for chunk in values.chunks])
+        return _joined_ids([id_column(chunk, where, check_ids) for chunk in values.chunks])
     if isinstance(values, pa.ExtensionArray):
-        return id_column(values.storage, where)
+        return id_column(values.storage, where, check_ids)
     kind = values.type
     if pa.types.is_null(kind):
         values = values.cast(pa.large_list(pa.int32()))
@@ -182,12 +188,20 @@ def id_column(values: pa.Array | pa.ChunkedArray, where: str = "ids") -> IdRows:
     _validate(values, where)
     offsets = _offsets_of_all(values)
     if offsets is not None:
-        ids = _checked_ids(values.values, where)
-        return IdRows(IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(values)), None)
+        ids, are_checked = values.values, check_ids or not pa.types.is_int32(kind.value_type)
+        ids = _checked_ids(ids, where) if are_checked else _without_nulls(ids, where)
+        return IdRows(IdColumn(buffer_of(ids, 4), offsets, len(values), are_checked=are_checked), None)
     ids = values.flatten()  # without what lies under null rows and outside of a slice
     lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int64()), 0)
     column = IdColumn(buffer_of(_checked_ids(ids, where), 4), buffer_of(offsets_from(lengths), 8), len(values))
     return IdRows(column, pc.is_null(values) if values.null_count else None)
+
+
+def _as_strings(values: pa.Array | pa.ChunkedArray, where: str) -> pa.StringArray | pa.LargeStringArray:
+    """Give a column of any string type as one array; the text itself is shared where it can be."""
+    if isinstance(values, pa.ChunkedArray) and values.num_chunks == 1:
+        values = values.chunk(0)
+    return values if isinstance(values, pa.StringArray) else _as_large_strings(values, where)
 
 
 def _as_large_strings(values: pa.Array | pa.ChunkedArray, where: str) -> pa.LargeStringArray:
@@ -243,7 +257,7 @@ def _validate(values: pa.Array, where: str) -> None:
         raise InputError(f"a broken Arrow array: {error}", where=where) from None
 
 
-def _sound(strings: pa.LargeStringArray, where: str) -> pa.LargeStringArray:
+def _sound(strings: S, where: str) -> S:
     """Give an array back, or raise `InputError` where its offsets go backwards or out of its bytes.
 
     Arrow itself looks at that only in full validation, and aborts the process when it copies texts of such an array.
@@ -252,12 +266,12 @@ def _sound(strings: pa.LargeStringArray, where: str) -> pa.LargeStringArray:
     return strings
 
 
-def _as_bytes(strings: pa.LargeStringArray) -> pa.LargeBinaryArray:
+def _as_bytes(strings: pa.StringArray | pa.LargeStringArray) -> pa.BinaryArray | pa.LargeBinaryArray:
     """See texts as bytes: so Arrow validates all but the UTF-8."""
-    return strings.view(pa.large_binary())
+    return strings.view(pa.binary() if isinstance(strings, pa.StringArray) else pa.large_binary())
 
 
-def _rows_not_utf8(strings: pa.LargeStringArray) -> list[tuple[int, TokbatchError]]:
+def _rows_not_utf8(strings: pa.StringArray | pa.LargeStringArray) -> list[tuple[int, TokbatchError]]:
     """Find the rows that are not UTF-8, one by one: only for an array that is known to have such."""
     column = text_column_of(strings)
     failures: list[tuple[int, TokbatchError]] = []
@@ -276,20 +290,23 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(is_array or types.is_list_view(kind) or types.is_large_list_view(kind))
 
 
-def _offsets_of_all(lists: pa.Array) -> pa.Int64Array | None:
+def _offsets_of_all(lists: pa.Array) -> memoryview | None:
     """Give the list offsets of an array as they are, where its rows have all of its values; else None."""
-    is_plain = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
+    is_plain = isinstance(lists, (pa.ListArray, pa.LargeListArray))
     if not is_plain or not len(lists) or lists.null_count:
         return None
-    offsets = lists.offsets
-    if offsets[0].as_py() != 0 or last(offsets) != len(lists.values):
-        return None
-    return offsets.cast(pa.int64())
+    offsets = offsets_of(lists)
+    return offsets if offsets[0] == 0 and offsets[-1] == len(lists.values) else None
+
+
+def _without_nulls(ids: pa.Array, where: str) -> pa.Array:
+    if ids.null_count:
+        raise DecodeError("a null among the ids", where=where)
+    return ids
 
 
 def _checked_ids(ids: pa.Array, where: str) -> pa.Int32Array:
-    if ids.null_count:
-        raise DecodeError("a null among the ids", where=where)
+    ids = _without_nulls(ids, where)
     least = pc.min(ids).as_py() or 0
     if least < 0:
         raise DecodeError(f"{least} is no id: ids are not negative", where=where)
@@ -315,4 +332,6 @@ def _joined_ids(chunks: list[IdRows]) -> IdRows:
     if any(chunk.nulls is not None for chunk in chunks):
         false = pa.scalar(False)
         nulls = pa.concat_arrays([pa.repeat(false, c.ids.rows) if c.nulls is None else c.nulls for c in chunks])
-    return IdRows(IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(offsets) - 1), nulls)
+    are_checked = all(chunk.ids.are_checked for chunk in chunks)
+    column = IdColumn(buffer_of(ids, 4), buffer_of(offsets, 8), len(offsets) - 1, are_checked=are_checked)
+    return IdRows(column, nulls)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tokbatch.batch.stats import Stats
-from tokbatch.batch.views import ids_of, large_strings, list_lengths
+from tokbatch.batch.views import ids_of, list_lengths, strings_of
 from tokbatch.engine.columns import IdColumn, TextColumn
 from tokbatch.engine.protocol import Engine
 
@@ -46,7 +46,7 @@ class IdClasses:
 
 def count_texts(texts: TextColumn) -> Stats:
     """Count the texts of a column: all but `documents`, which has the null ones too."""
-    strings = large_strings(texts)
+    strings = strings_of(texts)
     lengths = pc.binary_length(strings)
     return Stats(
         empty_documents=_sum(pc.equal(lengths, 0)),

@@ -25,6 +25,7 @@ VERIFICATION_TYPE = pa.struct(
 )
 """The type of `verification_array`: a verdict of `VERDICTS`, and counts of characters and tokens."""
 _FIELDS = list(VERIFICATION_TYPE)
+_OFTEN = 4096
 
 
 def verification_array(verification: Verification, nulls: Nulls = None) -> pa.StructArray:
@@ -33,14 +34,29 @@ def verification_array(verification: Verification, nulls: Nulls = None) -> pa.St
     With `nulls`, the verification has an entry for each row of it, in order, those without a text included.
     """
     children = [
-        _verdict_names().take(_numbers(verification.verdicts, pa.int8())),
+        _names_of(verification.verdicts),
         _numbers(verification.lstrip_chars),
         _numbers(verification.rstrip_chars),
         _numbers(verification.unk_tokens),
     ]
     if nulls is not None:  # also in the fields, for who takes one without the struct's own nulls
         children = [pc.if_else(nulls, pa.scalar(None, child.type), child) for child in children]
+    if nulls is None:
+        return pa.Array.from_buffers(VERIFICATION_TYPE, len(verification.verdicts), [None], children=children)
     return pa.StructArray.from_arrays(children, fields=_FIELDS, mask=nulls)
+
+
+def _names_of(verdicts: array.array[int]) -> pa.StringArray:
+    numbers, count = verdicts.tobytes(), len(verdicts)
+    if count <= _OFTEN and numbers.count(numbers[:1]) == count:
+        return _same_names(verdicts[0]).slice(0, count) if count else _verdict_names().slice(0, 0)
+    return _verdict_names().take(_numbers(verdicts, pa.int8()))
+
+
+@cache
+def _same_names(verdict: int) -> pa.StringArray:
+    """Give a name often: most batches have one verdict, and a view of these costs a tenth of making them."""
+    return pa.array([VERDICTS[verdict]] * _OFTEN)
 
 
 @cache

@@ -27,8 +27,8 @@ from tokbatch.batch.round_trip import count_verification, first_rows, verificati
 from tokbatch.batch.sampling import in_sample
 from tokbatch.batch.stats import FIRST_ROWS, Stats
 from tokbatch.batch.views import (
-    large_strings,
     row_numbers,
+    strings_of,
     take_ids,
     take_texts,
     with_empty_ids,
@@ -251,7 +251,7 @@ def _give_up(documents: _Documents, reasons: Mapping[int, str]) -> tuple[_Docume
     What could not be read as a text (a line that is no JSON) came as an empty one, and is none.
     """
     bad = pc.is_in(documents.rows, pa.array(list(reasons), pa.int64()))
-    empty = pc.sum(pc.and_(bad, pc.equal(pc.binary_length(large_strings(documents.texts)), 0))).as_py() or 0
+    empty = pc.sum(pc.and_(bad, pc.equal(pc.binary_length(strings_of(documents.texts)), 0))).as_py() or 0
     return documents.without(bad, {row: reasons[row] for row in documents.rows.filter(bad).to_pylist()}), empty
 
 

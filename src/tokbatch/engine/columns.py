@@ -10,14 +10,20 @@ import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tokbatch.errors import EncodeError, TokbatchError
+from tokbatch.errors import DecodeError, EncodeError, TokbatchError
 
 Buffer = bytes | bytearray | memoryview | array.array  # type: ignore[type-arg]
 
 
+def offsets_view(list_offsets: Buffer) -> memoryview:
+    """See list offsets as numbers: those of a buffer whose items are int32 ("i") as such, all others as int64."""
+    view = memoryview(list_offsets)
+    return view if view.format in ("i", "q") else view.cast("B").cast("q")
+
+
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """`rows` texts in UTF-8: row i is `data[list_offsets[i]:list_offsets[i + 1]]` (bytes; int64 offsets)."""
+    """`rows` texts in UTF-8: row i is `data[list_offsets[i]:list_offsets[i + 1]]` (bytes; see `offsets_view`)."""
 
     data: Buffer
     list_offsets: Buffer
@@ -45,7 +51,7 @@ class TextColumn:
 
     def text(self, row: int) -> str:
         """Give the text of a row. Bytes that are not UTF-8 are an `EncodeError` with the row."""
-        offsets = memoryview(self.list_offsets).cast("B").cast("q")
+        offsets = offsets_view(self.list_offsets)
         raw = bytes(memoryview(self.data)[offsets[row] : offsets[row + 1]])
         try:
             return raw.decode()
@@ -66,10 +72,12 @@ def int32_ids(ids: Sequence[int] | array.array[int], row: int) -> array.array[in
 
 @dataclass(frozen=True, slots=True)
 class IdColumn:
-    """`rows` lists of token ids: row i is `ids[list_offsets[i]:list_offsets[i + 1]]` (int32 ids; int64 offsets).
+    """`rows` lists of token ids: row i is `ids[list_offsets[i]:list_offsets[i + 1]]` (int32 ids; see `offsets_view`).
 
     `failures` has (row, error) for the rows that could not be encoded, where the caller asked to go on past them;
-    their lists are empty. `truncated_rows` are the rows (ascending) whose ids the tokenizer's truncation cut.
+    their lists are empty. `truncated_rows` are the rows (ascending) whose ids the tokenizer's truncation cut. With
+    `are_checked` a negative id stands for one that no column holds; without, nobody has looked for such yet, and
+    the engine that gets the column refuses it.
     """
 
     ids: Buffer
@@ -77,6 +85,7 @@ class IdColumn:
     rows: int
     failures: list[tuple[int, TokbatchError]] = field(default_factory=list)
     truncated_rows: Sequence[int] = ()
+    are_checked: bool = True
 
     @classmethod
     def from_lists(cls, lists: Iterable[Sequence[int] | array.array[int]]) -> IdColumn:
@@ -91,8 +100,15 @@ class IdColumn:
         for row in range(self.rows):
             yield self.row(row)
 
+    def refuse_negative_ids(self) -> None:
+        """Raise a `DecodeError` for a negative id, where nobody has looked for one yet."""
+        ids = memoryview(self.ids).cast("B").cast("i")
+        least = 0 if self.are_checked else min(ids, default=0)
+        if least < 0:
+            raise DecodeError(f"{least} is no id: ids are not negative", where="ids")
+
     def row(self, row: int) -> list[int]:
         """Give the ids of a row."""
-        offsets = memoryview(self.list_offsets).cast("B").cast("q")
+        offsets = offsets_view(self.list_offsets)
         ids = memoryview(self.ids).cast("B").cast("i")
         return ids[offsets[row] : offsets[row + 1]].tolist()

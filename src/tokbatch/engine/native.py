@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tokbatch.engine import table_cache
-from tokbatch.engine.columns import IdColumn, TextColumn
+from tokbatch.engine.columns import IdColumn, TextColumn, offsets_view
 from tokbatch.engine.encoding import Encoding
 from tokbatch.engine.protocol import Absorbed, Stage, Verification
 from tokbatch.engine.wire_options import WIRE_VERSION, options_to_wire
@@ -89,7 +89,7 @@ class NativeEngine:
         encoded = _checked(
             lambda: self._engine.encode_batch(
                 memoryview(texts.data).cast("B"),
-                _as_int64(texts.list_offsets),
+                offsets_view(texts.list_offsets),
                 texts.rows,
                 add_special_tokens,
                 keep_going,
@@ -98,11 +98,13 @@ class NativeEngine:
         failures = [(row, _error(described)) for row, described in encoded.failures()]
         if failures and not keep_going:
             raise failures[0][1]
-        return IdColumn(encoded.ids(), encoded.list_offsets(), texts.rows, failures, encoded.truncated_rows())
+        list_offsets, kind = encoded.list_offsets()
+        list_offsets = memoryview(list_offsets).cast(kind)
+        return IdColumn(encoded.ids(), list_offsets, texts.rows, failures, encoded.truncated_rows())
 
     def count_batch(self, texts: TextColumn, add_special_tokens: bool) -> array.array[int]:
         """Give the number of ids of each row ("q")."""
-        given = memoryview(texts.data).cast("B"), _as_int64(texts.list_offsets)
+        given = memoryview(texts.data).cast("B"), offsets_view(texts.list_offsets)
         return _array("q", _checked(lambda: self._engine.count_batch(*given, texts.rows, add_special_tokens)))
 
     def encode(self, text: str, pair: str | None, add_special_tokens: bool) -> Encoding:
@@ -117,15 +119,15 @@ class NativeEngine:
     def decode_batch(self, ids: IdColumn, skip_special_tokens: bool) -> TextColumn:
         """Give the texts of a column of ids."""
         data, list_offsets = _checked(
-            lambda: self._engine.decode_batch(*_id_buffers(ids), ids.rows, skip_special_tokens)
+            lambda: self._engine.decode_batch(*_id_buffers(ids), ids.rows, ids.are_checked, skip_special_tokens)
         )
         return TextColumn(data, list_offsets, ids.rows)
 
     def verify_batch(self, texts: TextColumn, ids: IdColumn, add_special_tokens: bool) -> Verification:
         """Hold the ids of a column against its texts. `add_special_tokens` says how the ids were made."""
-        given = memoryview(texts.data).cast("B"), _as_int64(texts.list_offsets)
+        given = memoryview(texts.data).cast("B"), offsets_view(texts.list_offsets)
         blocks, absorbed = _checked(
-            lambda: self._engine.verify_batch(given, _id_buffers(ids), texts.rows, add_special_tokens)
+            lambda: self._engine.verify_batch(given, _id_buffers(ids), texts.rows, ids.are_checked, add_special_tokens)
         )
         verdicts, lstrip_chars, rstrip_chars, unk_tokens = map(_array, "bqqq", blocks)
         return Verification(verdicts, lstrip_chars, rstrip_chars, unk_tokens, Absorbed(*absorbed))
@@ -258,12 +260,7 @@ def _id_buffers(ids: IdColumn) -> tuple[memoryview, memoryview]:
     view = memoryview(ids.ids)
     if not view.nbytes:
         view = memoryview(array.array("i", [0]))[:0]
-    return view if view.format == "i" else view.cast("B").cast("i"), _as_int64(ids.list_offsets)
-
-
-def _as_int64(offsets: Any) -> memoryview:
-    view = memoryview(offsets)
-    return view if view.format == "q" else view.cast("B").cast("q")
+    return view if view.format == "i" else view.cast("B").cast("i"), offsets_view(ids.list_offsets)
 
 
 def _checked(call: Callable[[], T]) -> T:

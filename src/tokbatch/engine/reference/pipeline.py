@@ -310,12 +310,14 @@ class ReferenceEngine:
 
     def decode_batch(self, ids: IdColumn, skip_special_tokens: bool) -> TextColumn:
         """Give the texts of a column of ids."""
+        ids.refuse_negative_ids()
         return TextColumn.from_texts(self.decode(row, skip_special_tokens) for row in ids)
 
     # -- the record ---------------------------------------------------------------------------------------------------
 
     def verify_batch(self, texts: TextColumn, ids: IdColumn, add_special_tokens: bool) -> Verification:
         """Hold the ids of a column against its texts."""
+        ids.refuse_negative_ids()
         from tokbatch.engine.reference.round_trip import verify_column
 
         return verify_column(self, texts, ids, add_special_tokens)
