@@ -5,12 +5,13 @@
 //! full, it is forgotten, and begins anew.
 //!
 //! Pretokens are looked up in batches: first the memory of all of them is asked for, then they are looked at, so that the
-//! waits for memory overlap. The first one that is not there lets the model encode all the new ones of its batch at
-//! once. Nothing grows or is forgotten within a batch.
+//! waits for memory overlap. Those that are not there wait until there are enough of them, so that the model can encode them at
+//! once, or until something has to know the ids (`cache/waiting.rs`). Nothing grows or is forgotten within a batch.
 
 mod key;
 mod long;
 mod short;
+mod waiting;
 
 use crate::error::{Error, Result};
 use crate::hash::hash_bytes;
@@ -18,6 +19,7 @@ use crate::models::PretokenModel;
 use key::{Key, SHORT};
 use long::LongTable;
 use short::ShortTable;
+use waiting::{put_between, Distinct, Waiting, MOST_WAITING};
 
 /// Pretokens a batch.
 const BATCH: usize = 128;
@@ -44,6 +46,7 @@ pub struct Cache<S> {
     /// What the model made of new pretokens, and where.
     ids: Vec<u32>,
     places: Vec<Option<(u32, u32)>>,
+    waiting: Vec<Waiting>,
     scratch: S,
     most_slots: usize,
     most_arena: usize,
@@ -64,12 +67,10 @@ struct Batch<'a> {
     spans: &'a [u32],
     keys: [Key; BATCH],
     homes: [u32; BATCH],
-    /// Whether the new ones are in the cache by now, as far as the model could encode them.
-    is_complete: bool,
 }
 
-impl Batch<'_> {
-    fn pretoken(&self, at: usize) -> &[u8] {
+impl<'a> Batch<'a> {
+    fn pretoken(&self, at: usize) -> &'a [u8] {
         &self.text[(self.spans[at] & !SKIP) as usize..(self.spans[at + 1] & !SKIP) as usize]
     }
 }
@@ -83,6 +84,7 @@ impl<S: Default> Cache<S> {
             long: LongTable::new(),
             ids: vec![],
             places: vec![],
+            waiting: vec![],
             scratch: S::default(),
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
             most_arena: most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30),
@@ -111,18 +113,18 @@ impl<S: Default> Cache<S> {
         let mut events = events.iter().peekable();
         let mut first = 0;
         let (keys, homes) = ([Key::NOTHING; BATCH], [0; BATCH]);
-        let mut batch = Batch { text, spans: &[], keys, homes, is_complete: false };
+        let mut batch = Batch { text, spans: &[], keys, homes };
         while first < count {
             self.make_room();
             let size = (count - first).min(BATCH);
             batch.spans = &starts[first..first + size + 1];
-            batch.is_complete = false;
             self.ask(&mut batch);
             let mut at = 0;
             while at < size {
                 let next_event = loop {
                     match events.peek() {
                         Some(&&(span, event)) if span as usize <= first + at => {
+                            self.settle(model, &batch, at, output);
                             on_event(event, output);
                             events.next();
                         }
@@ -133,15 +135,14 @@ impl<S: Default> Cache<S> {
                 while at < next_event {
                     at += self.short.copy_run(&batch.keys[at..next_event], &batch.homes[at..next_event], output.ids);
                     if at < next_event {
-                        if let Err(error) = self.look_further(model, &mut batch, at, output.ids) {
-                            output.failure.get_or_insert(error);
-                        }
+                        self.look_further(model, &batch, at, output);
                         at += 1;
                     }
                 }
             }
             first += size;
         }
+        self.settle(model, &batch, batch.spans.len(), output);
         for &(_, event) in events {
             on_event(event, output);
         }
@@ -182,31 +183,38 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Append the ids of a pretoken that is not where it should be.
+    /// Append the ids of a pretoken that is not where it should be, or let it wait.
     #[inline(never)]
     fn look_further<M: PretokenModel<Scratch = S>>(
         &mut self,
         model: &M,
-        batch: &mut Batch,
+        batch: &Batch,
         at: usize,
-        ids: &mut Vec<u32>,
-    ) -> Result<()> {
-        if batch.keys[at] == Key::NOTHING {
-            return Ok(());
+        output: &mut Output,
+    ) {
+        let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
+        if key == Key::NOTHING || self.copy(key, pretoken, output.ids) {
+            return;
         }
-        if self.copy(batch.keys[at], batch.pretoken(at), ids) {
-            return Ok(());
-        }
-        if !batch.is_complete {
-            batch.is_complete = true;
-            self.add_new(model, batch, at);
-            if self.copy(batch.keys[at], batch.pretoken(at), ids) {
-                return Ok(());
+        if pretoken.len() <= LONGEST {
+            let (start, end) = (batch.spans[at], batch.spans[at + 1] & !SKIP);
+            self.waiting.push(Waiting { key, start, end, at: output.ids.len() });
+            if self.waiting.len() == MOST_WAITING {
+                self.settle(model, batch, batch.spans.len(), output);
             }
+            return;
         }
-        // It is not kept, or it fails.
-        let first = ids.len();
-        model.encode(batch.pretoken(at), &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))
+        // It is not kept.
+        self.settle(model, batch, at + 1, output);
+        self.encode_alone(model, pretoken, output);
+    }
+
+    fn encode_alone<M: PretokenModel<Scratch = S>>(&mut self, model: &M, pretoken: &[u8], output: &mut Output) {
+        let first = output.ids.len();
+        if let Err(error) = model.encode(pretoken, &mut self.scratch, output.ids) {
+            output.ids.truncate(first);
+            output.failure.get_or_insert(error);
+        }
     }
 
     fn copy(&mut self, key: Key, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
@@ -216,34 +224,63 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Encode the pretokens of a batch from one on that are not there yet, all at once, and add them.
-    fn add_new<M: PretokenModel<Scratch = S>>(&mut self, model: &M, batch: &Batch, from: usize) {
-        let mut pretokens: [&[u8]; BATCH] = [&[]; BATCH];
-        let mut keys = [Key::NOTHING; BATCH];
-        let mut count = 0;
-        for at in from..batch.spans.len() - 1 {
+    /// Encode all that waits, and what is new in the rest of the batch from one pretoken on, at once; add it, and put the ids
+    /// where they belong.
+    #[inline(always)]
+    fn settle<M: PretokenModel<Scratch = S>>(&mut self, model: &M, batch: &Batch, from: usize, output: &mut Output) {
+        if !self.waiting.is_empty() {
+            self.settle_some(model, batch, from, output);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_some<M: PretokenModel<Scratch = S>>(
+        &mut self,
+        model: &M,
+        batch: &Batch,
+        from: usize,
+        output: &mut Output,
+    ) {
+        let mut distinct = Distinct::<{ MOST_WAITING + BATCH }>::new();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut numbers = [0; MOST_WAITING];
+        for (number, waiting) in numbers.iter_mut().zip(&waiting) {
+            *number = distinct.number(waiting.key, &batch.text[waiting.start as usize..waiting.end as usize]);
+        }
+        for at in from..batch.spans.len().saturating_sub(1) {
             let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
             let is_new = match key.long_hash() {
                 None => key != Key::NOTHING && !self.short.has(key),
                 Some(hash) => pretoken.len() <= LONGEST && !self.long.has(pretoken, hash),
             };
             if is_new {
-                (pretokens[count], keys[count]) = (pretoken, key);
-                count += 1;
+                distinct.number(key, pretoken);
             }
         }
         let mut ids = std::mem::take(&mut self.ids);
         let mut places = std::mem::take(&mut self.places);
         ids.clear();
-        model.encode_many(&pretokens[..count], &mut self.scratch, &mut ids, &mut places);
-        for ((place, &key), pretoken) in places.iter().zip(&keys).zip(&pretokens) {
-            // One that comes twice is added once.
+        model.encode_many(distinct.pretokens(), &mut self.scratch, &mut ids, &mut places);
+        for ((place, &key), pretoken) in places.iter().zip(distinct.keys()).zip(distinct.pretokens()) {
             if let Some((first, end)) = *place {
                 self.insert(key, pretoken, &ids[first as usize..end as usize]);
             }
         }
-        self.ids = ids;
-        self.places = places;
+        let mut parts: [&[u32]; MOST_WAITING] = [&[]; MOST_WAITING];
+        for (part, &number) in parts.iter_mut().zip(&numbers[..waiting.len()]) {
+            match places[number] {
+                Some((first, end)) => *part = &ids[first as usize..end as usize],
+                None => {
+                    let pretoken = distinct.pretokens()[number];
+                    if let Err(error) = model.encode(pretoken, &mut self.scratch, &mut vec![]) {
+                        output.failure.get_or_insert(error);
+                    }
+                }
+            }
+        }
+        put_between(output.ids, &waiting, &parts[..waiting.len()]);
+        waiting.clear();
+        (self.ids, self.places, self.waiting) = (ids, places, waiting);
     }
 
     fn insert(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) {
@@ -255,14 +292,15 @@ impl<S: Default> Cache<S> {
 
     /// Grow or forget, between batches only, so that a whole batch of new pretokens fits.
     fn make_room(&mut self) {
-        let is_full = !self.short.has_room(BATCH) && self.short.slots() >= self.most_slots;
+        const MOST_NEW: usize = BATCH + MOST_WAITING;
+        let is_full = !self.short.has_room(MOST_NEW) && self.short.slots() >= self.most_slots;
         if is_full || self.short.arena_length() + self.long.arena_length() > self.most_arena {
             return self.forget();
         }
-        if !self.short.has_room(BATCH) {
+        if !self.short.has_room(MOST_NEW) {
             self.short.grow();
         }
-        self.long.make_room(BATCH);
+        self.long.make_room(MOST_NEW);
     }
 
     /// Encode one pretoken that is not in a text of its own, through the cache.
