@@ -115,6 +115,41 @@ impl<'a> TextColumn<'a> {
     }
 }
 
+/// Bytes of texts that are looked at for UTF-8 at once: what is compared next is still near then.
+const CHUNK: usize = 64 << 10;
+
+/// The texts of a column, asked for in order, looked at for UTF-8 many at a time.
+pub struct CheckedTexts<'a> {
+    texts: TextColumn<'a>,
+    /// The rows before this one are in `chunk`, or are looked at one by one.
+    end_row: usize,
+    /// Where the chunk begins, and its text, if all of it is UTF-8.
+    chunk: (usize, Option<&'a str>),
+}
+
+impl<'a> CheckedTexts<'a> {
+    /// Begin with the first row.
+    pub fn new(texts: TextColumn<'a>) -> CheckedTexts<'a> {
+        CheckedTexts { texts, end_row: 0, chunk: (0, None) }
+    }
+
+    /// The text of a row. Bytes that are not UTF-8 are an error with the row.
+    pub fn text(&mut self, row: usize) -> Result<&'a str> {
+        let (texts, start) = (self.texts, self.texts.offset(row));
+        if row >= self.end_row {
+            self.end_row = row + 1;
+            while self.end_row < texts.rows() && texts.offset(self.end_row + 1) - start <= CHUNK {
+                self.end_row += 1;
+            }
+            self.chunk = (start, simdutf8::basic::from_utf8(texts.bytes(start, texts.offset(self.end_row))).ok());
+        }
+        let (first, chunk) = self.chunk;
+        let text = chunk.and_then(|chunk| chunk.get(start - first..texts.offset(row + 1) - first));
+        // What is no text is found, and told, by a look at the row.
+        text.map_or_else(|| texts.text(row), Ok)
+    }
+}
+
 /// Columns hold ids in 32 bits with a sign.
 pub const LARGEST_ID: u32 = i32::MAX as u32;
 
@@ -128,6 +163,7 @@ pub fn too_large(id: u32, row: usize) -> Error {
 pub struct GivenIds<'a> {
     ids: &'a [u32],
     list_offsets: ListOffsets<'a>,
+    may_be_negative: bool,
 }
 
 impl<'a> GivenIds<'a> {
@@ -138,16 +174,12 @@ impl<'a> GivenIds<'a> {
             let message = "the offsets of a column of ids are not ascending and within its data";
             return Err(Error::new(Class::Decode, message));
         }
-        Ok(GivenIds { ids, list_offsets })
+        Ok(GivenIds { ids, list_offsets, may_be_negative: true })
     }
 
-    /// The same, where none of the ids is negative; else an error.
-    pub fn without_negative_ones(self) -> Result<GivenIds<'a>> {
-        if self.ids.iter().fold(0, |all, id| all | id) <= LARGEST_ID {
-            return Ok(self);
-        }
-        let least = self.ids.iter().map(|&id| id as i32).min().unwrap_or_default();
-        Err(Error::new(Class::Decode, format!("{least} is no id: ids are not negative")).at("ids"))
+    /// The same, with an error for each row that has a negative id. Else such an id stands for one that no column holds.
+    pub fn without_negative_ones(self) -> GivenIds<'a> {
+        GivenIds { may_be_negative: false, ..self }
     }
 
     /// Number of rows.
@@ -161,8 +193,14 @@ impl<'a> GivenIds<'a> {
     }
 
     /// The ids of a row.
-    pub fn row(&self, row: usize) -> &'a [u32] {
-        &self.ids[self.list_offsets.at(row)..self.list_offsets.at(row + 1)]
+    pub fn row(&self, row: usize) -> Result<&'a [u32]> {
+        let ids = &self.ids[self.list_offsets.at(row)..self.list_offsets.at(row + 1)];
+        // Row by row, so that the ids are near when they are looked at next.
+        if self.may_be_negative || ids.iter().fold(0, |all, id| all | id) <= LARGEST_ID {
+            return Ok(ids);
+        }
+        let least = self.ids.iter().map(|&id| id as i32).min().unwrap_or_default();
+        Err(Error::new(Class::Decode, format!("{least} is no id: ids are not negative")).at("ids"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The engine: what a spec is built into, and what `python.rs` calls.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_tokens::AddedMatch;
@@ -7,7 +8,7 @@ use crate::columns::{GivenIds, IdColumn, TextColumn, LARGEST_ID};
 use crate::decoders::Decoder;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::faithful::gives_back;
+use crate::faithful::Rule;
 use crate::limits::fault_of_test;
 use crate::locks::{made_once, taken};
 use crate::models::written::written;
@@ -16,6 +17,7 @@ use crate::padding;
 use crate::pipeline::{Finish, Shown};
 use crate::post_processors::{Ending, PostProcessor};
 use crate::receipts::{self, Receipts};
+use crate::record::{OnRecord, MOST_UNTOLD, WATCHING_PAYS};
 use crate::roads::Roads;
 use crate::round_trip::{DocumentRoads, Passing, Verification, Verifier, Visit};
 use crate::spec::{self, Padding, TokenizerSpec, Truncation};
@@ -26,10 +28,13 @@ use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
 use crate::trace::{self, Stage};
 use crate::truncation::truncate_encodings;
-use crate::witness::{Witness, MARKS};
+use crate::witness::{is_faithful, Witness, MARKS};
 
 /// Of the verified bytes, one in so many has to be in documents that were encoded again before a witness is called.
 const WITNESS_PAYS: usize = 32;
+
+/// One in so many documents whose verdict follows from a rule is encoded again all the same.
+const LOOKED_AT: usize = 4096;
 
 /// A tokenizer at work. Threads may share it.
 pub struct Engine {
@@ -45,8 +50,13 @@ pub struct Engine {
     columns: [OnceLock<Arc<ColumnDecoder>>; 2],
     receipts: Receipts,
     buffers: Mutex<Vec<IdColumn>>,
-    /// The ids of each pretoken give it back: a receipt says all that a witness could.
-    gives_back: bool,
+    /// What is known of all documents: with it a receipt says what else a witness would have to.
+    rule: Option<Rule>,
+    /// Documents of which the rule has told the verdict.
+    told: AtomicUsize,
+    /// Bytes that were verified, and those of them in documents on record whose verdict nothing has told.
+    verified: AtomicUsize,
+    untold: AtomicUsize,
     /// Some id of the vocabulary, of an added token or of the template does not fit a column.
     has_large_ids: bool,
 }
@@ -90,7 +100,10 @@ impl Engine {
             receipts: Receipts::default(),
             roads: Roads::build(spec, stations, tables)?,
             buffers: Mutex::default(),
-            gives_back: false,
+            rule: None,
+            told: AtomicUsize::new(0),
+            verified: AtomicUsize::new(0),
+            untold: AtomicUsize::new(0),
             has_large_ids: false,
         };
         if !matches!(tables, Tables::Built) {
@@ -101,7 +114,7 @@ impl Engine {
         let template = engine.processor.single_template().unwrap_or_default();
         let largest = engine.largest_id(&template).max(engine.model().unk_id().unwrap_or(0));
         engine.has_large_ids = largest > LARGEST_ID;
-        engine.gives_back = !engine.has_large_ids && gives_back(spec, engine.roads.input, &engine.strings(false));
+        engine.rule = Rule::of(spec, engine.roads.input, &engine.strings(false)).filter(|_| !engine.has_large_ids);
         Ok(engine)
     }
 
@@ -122,7 +135,7 @@ impl Engine {
         match &self.padding {
             Some(padding) if keep_going || ids.failures.is_empty() => padding::pad_column(&mut ids, padding)?,
             Some(_) => {}
-            None => self.receipts.add(texts, &ids, add_special_tokens, self.gives_back.then_some(0)),
+            None => self.receipts.add(texts, &ids, add_special_tokens, self.rule.is_some()),
         }
         Ok(ids)
     }
@@ -223,7 +236,7 @@ impl Engine {
         let (decoder, strings) = (self.column_decoder(skip_special_tokens), self.strings(skip_special_tokens));
         let (mut data, mut list_offsets) = (vec![], vec![0]);
         for row in 0..ids.rows() {
-            decoder.decode_into(ids.row(row), &strings, &mut data)?;
+            decoder.decode_into(ids.row(row)?, &strings, &mut data)?;
             list_offsets.push(data.len() as i64);
         }
         Ok((data, list_offsets))
@@ -247,9 +260,25 @@ impl Engine {
         let verification = verifier.verify(texts, ids)?;
         let bytes = texts.offset(texts.rows()) - texts.offset(0);
         if verification.bytes_encoded_again > bytes / WITNESS_PAYS {
+            self.receipts.want();
+            if self.rule.is_none() {
+                self.call_witness();
+            }
+        }
+        let verified = self.verified.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let untold = self.untold.fetch_add(verification.bytes_untold, Ordering::Relaxed) + verification.bytes_untold;
+        if untold > MOST_UNTOLD.min(verified / WATCHING_PAYS) {
             self.call_witness();
         }
         Ok(verification)
+    }
+
+    /// Whether the decoder makes the same of the pretokens of a text as of its ids.
+    fn told_by_rule(&self, text: &str, has_unknown: bool) -> Option<bool> {
+        let told = self.rule.as_ref()?.is_faithful(text, has_unknown, &self.strings(false))?;
+        // A rule says what must be. Now and then somebody looks whether it is.
+        let is_looked_at = self.told.fetch_add(1, Ordering::Relaxed) % LOOKED_AT == LOOKED_AT - 1;
+        (!is_looked_at).then_some(told)
     }
 
     /// The witness, as long as it knows all.
@@ -257,12 +286,8 @@ impl Engine {
         self.roads.witness.as_ref()?.get().filter(|witness| witness.knows_all())
     }
 
-    /// From now on, let what is encoded be watched, where that is possible and there is something to see.
+    /// From now on, let what is encoded be watched, where that is possible.
     fn call_witness(&self) {
-        if self.gives_back {
-            self.receipts.want();
-            return;
-        }
         let Some(place) = self.roads.witness.as_ref().filter(|place| place.get().is_none()) else { return };
         // Also the template's ids, which are there when marks are taken off.
         if self.facts().map_or(true, |facts| facts.max_id & MARKS != 0) {
@@ -272,7 +297,6 @@ impl Engine {
         if let Some(witness) = Witness::new(decoder, Arc::clone(&self.roads.text), Arc::clone(&self.added)) {
             // Another thread may have been faster, with the same.
             place.set(witness).unwrap_or_default();
-            self.receipts.want();
         }
     }
 
@@ -386,22 +410,26 @@ impl DocumentRoads for Engine {
         column.failures.pop().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    fn give_back(&self) -> bool {
-        self.gives_back
+    fn rule(&self) -> Option<&Rule> {
+        self.rule.as_ref()
     }
 
-    fn marks(&self, text: &str, ids: &[u32], add_special_tokens: bool) -> Option<u32> {
-        if !self.gives_back {
-            self.witness()?;
+    fn on_record(&self, text: &str, ids: &[u32], has_unknown: bool, add_special_tokens: bool) -> OnRecord {
+        match self.receipts.marks(text.as_bytes(), ids, add_special_tokens) {
+            None => OnRecord::Nothing,
+            Some(marks) => {
+                let told = self.witness().and_then(|_| is_faithful(marks));
+                told.or_else(|| self.told_by_rule(text, has_unknown)).map_or(OnRecord::Own, OnRecord::Told)
+            }
         }
-        self.receipts.marks(text.as_bytes(), ids, add_special_tokens)
     }
 
-    fn find_marks(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool) -> Option<usize> {
+    fn record(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool, is_watched: bool) -> Option<usize> {
         const BYTES: usize = 1 << 20;
         const ROWS: usize = receipts::KEPT / 8;
-        self.call_witness();
-        if !self.gives_back {
+        self.receipts.want();
+        if is_watched || self.rule.is_none() {
+            self.call_witness();
             self.witness()?;
         }
         let last = texts.rows().min(first_row + ROWS);

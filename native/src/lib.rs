@@ -40,6 +40,7 @@ pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
 pub mod receipts;
+pub mod record;
 pub mod rest;
 pub mod roads;
 pub mod round_trip;

@@ -96,11 +96,7 @@ impl Held<i32> {
     /// The column. Where the ids are not checked, a negative one is an error; else it stands for nobody's id.
     fn column(&self, are_checked: bool) -> Result<GivenIds<'_>> {
         let column = GivenIds::new(bytemuck::cast_slice(items_of(&self.items)), self.offsets())?;
-        if are_checked {
-            Ok(column)
-        } else {
-            column.without_negative_ones()
-        }
+        Ok(if are_checked { column } else { column.without_negative_ones() })
     }
 }
 

@@ -48,11 +48,11 @@ impl Receipts {
         self.are_wanted.load(Order::Acquire)
     }
 
-    /// Remember the rows of a column that were encoded whole, with their marks. `unmarked` are the marks where there are
-    /// none; None: then there is nothing to remember.
-    pub fn add(&self, texts: TextColumn, column: &IdColumn, add_special_tokens: bool, unmarked: Option<u32>) {
+    /// Remember the rows of a column that were encoded whole, with their marks. Where there are none, they are remembered
+    /// only `if_unmarked`, with marks that say nothing.
+    pub fn add(&self, texts: TextColumn, column: &IdColumn, add_special_tokens: bool, if_unmarked: bool) {
         let is_marked = !column.marks.is_empty() && column.marks.len() == texts.rows();
-        if !self.are_wanted() || !is_marked && unmarked.is_none() {
+        if !self.are_wanted() || !is_marked && !if_unmarked {
             return;
         }
         let mut left_out: Vec<usize> = column.failures.iter().map(|(row, _)| *row).collect();
@@ -61,7 +61,7 @@ impl Receipts {
         let Some(mut table) = taken(&self.table) else { return };
         table.resize(KEPT, 0);
         for row in 0..texts.rows() {
-            let marks = if is_marked { column.marks[row] } else { unmarked.unwrap_or_default() };
+            let marks = if is_marked { column.marks[row] } else { MARKS };
             if left_out.binary_search(&row).is_err() {
                 let ids = &column.ids[column.list_offsets[row] as usize..column.list_offsets[row + 1] as usize];
                 let text = texts.bytes(texts.offset(row), texts.offset(row + 1));
@@ -132,15 +132,15 @@ mod tests {
             marks: vec![0, 0, 0, DIRTY],
         };
         assert_eq!(receipts.marks(b"one", &[1, 2], true), None);
-        receipts.add(texts, &column, true, None);
+        receipts.add(texts, &column, true, false);
         assert_eq!(receipts.marks(b"one", &[1, 2], true), None, "nobody has asked");
         receipts.want();
-        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, None);
+        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, false);
         assert_eq!(receipts.marks(b"one", &[1, 2], true), None, "it has no marks");
-        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, Some(DIRTY));
-        assert_eq!(receipts.marks(b"one", &[1, 2], true), Some(DIRTY));
+        receipts.add(texts, &IdColumn { marks: vec![], ..column.clone() }, true, true);
+        assert_eq!(receipts.marks(b"one", &[1, 2], true), Some(MARKS));
         assert_eq!(receipts.marks(b"two", &[3], true), None, "it was truncated");
-        receipts.add(texts, &column, true, None);
+        receipts.add(texts, &column, true, false);
         assert_eq!(receipts.marks(b"one", &[1, 2], true), Some(0));
         assert_eq!(receipts.marks(b"one", &[1, 2], false), None);
         assert_eq!(receipts.marks(b"one", &[2, 1], true), None);

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 
 use crate::added_tokens::AddedMatch;
-use crate::columns::{GivenIds, TextColumn};
+use crate::columns::{CheckedTexts, GivenIds, TextColumn};
 use crate::encoding::Encoding;
 use crate::error::Result;
+use crate::faithful::Rule;
+use crate::record::{OnRecord, Record};
 use crate::spec::{Direction, Padding};
 use crate::strings::Strings;
 use crate::token_strings::{AddedStrings, AllStrings};
 use crate::token_table::{ColumnDecoder, TokenStrings};
-use crate::witness::is_faithful;
 
 /// A verdict: its number is the index into `VERDICTS` of `engine/protocol.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Verification {
     pub absorbed: Absorbed,
     /// Bytes of documents that had to be encoded again.
     pub bytes_encoded_again: usize,
+    /// Those of them in documents whose ids were known to be their own.
+    pub bytes_untold: usize,
 }
 
 /// Called with the parts of a document in order: added tokens with their match, and what lies between with None.
@@ -71,8 +74,8 @@ pub trait DocumentRoads {
     /// Append the ids of one text, without template and truncation.
     fn plain_ids(&self, text: TextColumn, ids: &mut Vec<u32>) -> Result<()>;
 
-    /// Whether the ids of each pretoken contribute to a text what the pretoken would (`faithful.rs`).
-    fn give_back(&self) -> bool;
+    /// What is known of all documents.
+    fn rule(&self) -> Option<&Rule>;
 
     /// Visit each text that is searched for added tokens, with its matches: the document, then what lies between, each
     /// normalized.
@@ -87,12 +90,12 @@ pub trait DocumentRoads {
     /// Encode with all that is known.
     fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Encoding>;
 
-    /// The marks of a text (`witness.rs`), if these ids, with the template's, are known to be its.
-    fn marks(&self, text: &str, ids: &[u32], add_special_tokens: bool) -> Option<u32>;
+    /// What is known of a text with these ids, with the template's, among which there are unknown tokens or not.
+    fn on_record(&self, text: &str, ids: &[u32], has_unknown: bool, add_special_tokens: bool) -> OnRecord;
 
-    /// Encode rows from this one on, so that the marks of those that have the ids which come out are known. Gives the row
-    /// up to which that was done; None: this engine knows no marks.
-    fn find_marks(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool) -> Option<usize>;
+    /// Encode rows from this one on, so that those that have the ids which come out are on record; with `is_watched`, also
+    /// with marks (`witness.rs`). Gives the row up to which that was done; None: this engine has no record.
+    fn record(&self, texts: TextColumn, first_row: usize, add_special_tokens: bool, is_watched: bool) -> Option<usize>;
 }
 
 /// A part of a document on its way to the model.
@@ -135,14 +138,12 @@ struct Room {
     ids: Vec<u32>,
     is_stripping: Vec<bool>,
     bytes_encoded_again: usize,
+    bytes_untold: usize,
+    /// The document has unknown tokens.
+    has_unknown: bool,
     /// For the decoder to work in.
     slots: Vec<u8>,
 }
-
-/// Bytes of texts that are looked at for UTF-8 at once: what is compared next is still near then.
-const CHUNK: usize = 64 << 10;
-/// When so many bytes of a column are in documents that were encoded again one by one, the others are encoded at once.
-const MARKS_PAY: usize = 64 << 10;
 
 impl Verifier<'_> {
     /// Verify a column, row by row. A text that cannot be encoded is lossy.
@@ -162,28 +163,29 @@ impl Verifier<'_> {
         }
         result.verdicts.reserve(rows);
         let mut checked = CheckedTexts::new(texts);
-        let mut marks = Marks { has_marks: self.affixes.is_some(), rows: 0, most_again: usize::MAX };
+        let mut record = Record::new(self.affixes.is_some());
         for row in 0..rows {
-            marks.find(self, (texts, row), room.bytes_encoded_again);
+            record.keep(self, (texts, row), (room.bytes_encoded_again, room.bytes_untold));
             let text = checked.text(row)?;
-            let row_ids = ids.row(row);
+            let row_ids = ids.row(row)?;
             self.decoder.expect(ids.behind(row));
             let mut own_body = std::mem::take(&mut room.body);
             let body = self.body(text, row_ids, &mut own_body);
             let looked_at = body.unwrap_or(row_ids);
             self.find_absorbed(text, looked_at, &mut room);
+            let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
+            result.unk_tokens.push(unk_tokens);
+            room.has_unknown = unk_tokens > 0;
             let verdict = match body {
                 None => Verdict::Lossy,
                 // Nothing but the decoder fails in there, and then the ids do not give the text back.
                 Some(body) => self.verdict((texts, row, text), (row_ids, body), &mut room).unwrap_or(Verdict::Lossy),
             };
-            let unk_tokens = self.unk_id.map_or(0, |unk_id| count_of(looked_at, unk_id));
-            result.unk_tokens.push(unk_tokens);
             room.body = own_body;
             result.verdicts.push(verdict as i8);
             result.add_absorbed(&room.absorbed);
         }
-        result.bytes_encoded_again = room.bytes_encoded_again;
+        (result.bytes_encoded_again, result.bytes_untold) = (room.bytes_encoded_again, room.bytes_untold);
         Ok(result)
     }
 
@@ -235,7 +237,8 @@ impl Verifier<'_> {
         }
         // With each added token rendered as its slice of text, the decoded text is what it is without: not `Stripped`.
         let has_plain_slices = room.absorbed.is_empty() && self.added.are_plain;
-        let known = if has_plain_slices { self.verdict_on_record(text, ids.0) } else { None };
+        let record = if has_plain_slices { self.on_record(text, ids.0, room.has_unknown) } else { OnRecord::Nothing };
+        let known = if let OnRecord::Told(is_faithful) = record { Some(verdict_of(is_faithful)) } else { None };
         if let Some(verdict) = known.filter(|_| self.decoder.tells_all_of(text)) {
             return Ok(verdict);
         }
@@ -248,8 +251,9 @@ impl Verifier<'_> {
             return Ok(verdict);
         }
         room.bytes_encoded_again += text.len();
+        room.bytes_untold += if record == OnRecord::Own { text.len() } else { 0 };
         if has_plain_slices {
-            if let Some(verdict) = self.verdict_on_fast_road(texts.row(row), body, room)? {
+            if let Some(verdict) = self.verdict_on_fast_road((texts.row(row), text), (body, record), room)? {
                 return Ok(verdict);
             }
         }
@@ -258,15 +262,25 @@ impl Verifier<'_> {
 
     /// The verdict of a document whose decoded text is another one, and in which the decoder sees added tokens as they
     /// stand in the text. None: there is no fast road.
-    fn verdict_on_fast_road(&self, text: TextColumn, body: &[u32], room: &mut Room) -> Result<Option<Verdict>> {
-        let Room { pretokens, ids, decoded, .. } = room;
+    fn verdict_on_fast_road(
+        &self,
+        (column, text): (TextColumn, &str),
+        (body, record): (&[u32], OnRecord),
+        room: &mut Room,
+    ) -> Result<Option<Verdict>> {
+        let Room { pretokens, ids, decoded, has_unknown, .. } = room;
         pretokens.clear();
         ids.clear();
-        if self.roads.give_back() {
-            let is_own = self.roads.plain_ids(text, ids).is_ok() && ids == body;
-            return Ok(Some(if is_own { Verdict::Normalized } else { Verdict::Lossy }));
+        if let Some(rule) = self.roads.rule().filter(|_| record == OnRecord::Nothing) {
+            if self.roads.plain_ids(column, ids).is_err() || ids != body {
+                return Ok(Some(Verdict::Lossy));
+            }
+            if let Some(is_faithful) = rule.is_faithful(text, *has_unknown, &self.tokens) {
+                return Ok(Some(verdict_of(is_faithful)));
+            }
+            ids.clear();
         }
-        let outcome = self.roads.passing(text, ids, &mut |passing| match passing {
+        let outcome = self.roads.passing(column, ids, &mut |passing| match passing {
             Passing::Pretoken(pretoken) => pretokens.push(pretoken),
             Passing::Added(id) => self.tokens.string(id).into_iter().for_each(|string| pretokens.push(string)),
         });
@@ -278,14 +292,15 @@ impl Verifier<'_> {
         }
         let length = decoded.len();
         self.decoder.decode_strings_into(pretokens.iter(), decoded)?;
-        let is_same = decoded[..length] == decoded[length..];
-        Ok(Some(if is_same { Verdict::Normalized } else { Verdict::Lossy }))
+        Ok(Some(verdict_of(decoded[..length] == decoded[length..])))
     }
 
-    /// The same, where it is known from the document's encoding.
-    fn verdict_on_record(&self, text: &str, ids: &[u32]) -> Option<Verdict> {
-        let marks = self.affixes.and_then(|_| self.roads.marks(text, ids, self.add_special_tokens))?;
-        is_faithful(marks).map(|is_faithful| if is_faithful { Verdict::Normalized } else { Verdict::Lossy })
+    /// What is known from the document's encoding; `ids` with the template's tokens.
+    fn on_record(&self, text: &str, ids: &[u32], has_unknown: bool) -> OnRecord {
+        match self.affixes {
+            Some(_) => self.roads.on_record(text, ids, has_unknown, self.add_special_tokens),
+            None => OnRecord::Nothing,
+        }
     }
 
     /// The verdict of a document whose decoded text is another one.
@@ -361,53 +376,12 @@ impl Verifier<'_> {
     }
 }
 
-/// Up to which row of a column marks are known.
-struct Marks {
-    has_marks: bool,
-    rows: usize,
-    /// Where more bytes than these are encoded again although marks were found, the ids are not those that come out.
-    most_again: usize,
-}
-
-impl Marks {
-    fn find(&mut self, verifier: &Verifier, (texts, row): (TextColumn, usize), bytes_encoded_again: usize) {
-        if !self.has_marks || row < self.rows || bytes_encoded_again <= MARKS_PAY {
-            return;
-        }
-        let is_help = bytes_encoded_again <= self.most_again;
-        let found = is_help.then(|| verifier.roads.find_marks(texts, row, verifier.add_special_tokens)).flatten();
-        (self.has_marks, self.rows) = (found.is_some(), found.unwrap_or(row));
-        self.most_again = bytes_encoded_again + MARKS_PAY;
-    }
-}
-
-/// The texts of a column, asked for in order, looked at for UTF-8 many at a time.
-struct CheckedTexts<'a> {
-    texts: TextColumn<'a>,
-    /// The rows before this one are in `chunk`, or are looked at one by one.
-    end_row: usize,
-    /// Where the chunk begins, and its text, if all of it is UTF-8.
-    chunk: (usize, Option<&'a str>),
-}
-
-impl<'a> CheckedTexts<'a> {
-    fn new(texts: TextColumn<'a>) -> CheckedTexts<'a> {
-        CheckedTexts { texts, end_row: 0, chunk: (0, None) }
-    }
-
-    fn text(&mut self, row: usize) -> Result<&'a str> {
-        let (texts, start) = (self.texts, self.texts.offset(row));
-        if row >= self.end_row {
-            self.end_row = row + 1;
-            while self.end_row < texts.rows() && texts.offset(self.end_row + 1) - start <= CHUNK {
-                self.end_row += 1;
-            }
-            self.chunk = (start, simdutf8::basic::from_utf8(texts.bytes(start, texts.offset(self.end_row))).ok());
-        }
-        let (first, chunk) = self.chunk;
-        let text = chunk.and_then(|chunk| chunk.get(start - first..texts.offset(row + 1) - first));
-        // What is no text is found, and told, by a look at the row.
-        text.map_or_else(|| texts.text(row), Ok)
+/// The verdict of a document whose decoded text is another one, by whether it is what the decoder makes of its pretokens.
+fn verdict_of(is_faithful: bool) -> Verdict {
+    if is_faithful {
+        Verdict::Normalized
+    } else {
+        Verdict::Lossy
     }
 }
 
