@@ -4,6 +4,8 @@
 //! work it borrows from the caller (`Scratch`), so that one model serves many threads.
 
 pub mod bpe;
+pub mod byte_characters;
+pub mod byte_merges;
 pub mod merges;
 pub mod trie;
 pub mod unigram;

@@ -4,6 +4,7 @@
 //! need not be rewritten before the model sees them: as it is; as raw bytes that stand for the byte alphabet; or with
 //! spaces that stand for a mark.
 
+use super::byte_merges::{ByteMerges, Rows};
 use super::merges::{LongRow, Merges, Row, RowWork, NO_RANK, SHORT};
 use super::vocabulary::Vocabulary;
 use super::{PretokenModel, Token};
@@ -60,6 +61,8 @@ pub struct Bpe {
     /// With `ignore_merges`: the entries in the form in which pretokens come.
     whole: Option<Vocabulary>,
     bytes: Option<ByteSymbols>,
+    /// Where there are `bytes`.
+    byte_merges: Option<ByteMerges>,
     characters: CharacterSymbols,
     unk: Option<(String, Option<u32>)>,
     fuse_unk: bool,
@@ -73,6 +76,7 @@ stored_struct!(Bpe {
     is_odd,
     whole,
     bytes,
+    byte_merges,
     characters,
     unk,
     fuse_unk,
@@ -129,6 +133,9 @@ impl CharacterTable {
 /// What one thread needs to encode pretokens.
 #[derive(Default)]
 pub struct Scratch {
+    rows: Rows,
+    /// Pretokens that are no token as a whole.
+    rest: Vec<u32>,
     row: LongRow,
     short: Row,
     symbols: Vec<u32>,
@@ -160,6 +167,7 @@ impl Bpe {
             is_odd: !prefix.is_empty() || vocabulary.shares_ids() || has_empty_side,
             whole: (model.ignore_merges && merges_happen).then(|| whole_pretokens(&vocabulary, input)),
             bytes: None,
+            byte_merges: None,
             characters: CharacterSymbols::new(&vocabulary, prefix, suffix),
             unk: model.unk_token.map(|unk| (unk.to_owned(), vocabulary.id(unk.as_bytes()))),
             fuse_unk: model.fuse_unk,
@@ -169,6 +177,11 @@ impl Bpe {
         };
         if prefix.is_empty() && suffix.is_empty() {
             bpe.find_pair_ranks();
+        }
+        if let (Some(bytes), true, false) = (&bpe.bytes, merges_happen, bpe.is_odd) {
+            let tokens = pretokens_of_entries(&bpe.vocabulary, input);
+            let tokens = tokens.iter().map(|(token, &id)| (&token[..], id));
+            bpe.byte_merges = ByteMerges::build(&bpe.merges, &bytes.ids, tokens);
         }
         Ok(bpe)
     }
@@ -465,6 +478,35 @@ impl PretokenModel for Bpe {
             let hashes: Vec<u64> = pretokens.iter().map(|pretoken| whole.hash(pretoken)).collect();
             (whole, hashes)
         });
+        if let Some(merges) = &self.byte_merges {
+            let mut rest = std::mem::take(&mut scratch.rest);
+            rest.clear();
+            match &whole {
+                None => rest.extend(0..pretokens.len() as u32),
+                Some((whole, hashes)) => {
+                    for ((number, pretoken), &hash) in pretokens.iter().enumerate().zip(hashes) {
+                        match whole.id_hashed(pretoken, hash) {
+                            Some(id) => {
+                                places[number] = Some((ids.len() as u32, ids.len() as u32 + 1));
+                                ids.push(id);
+                            }
+                            None => rest.push(number as u32),
+                        }
+                    }
+                }
+            }
+            merges.merge(pretokens, rest.iter().copied(), &mut scratch.rows, ids, places);
+            for &number in &rest {
+                let place = &mut places[number as usize];
+                if place.is_none() {
+                    let first = ids.len() as u32;
+                    self.encode(pretokens[number as usize], scratch, ids).expect("each byte has a symbol");
+                    *place = Some((first, ids.len() as u32));
+                }
+            }
+            scratch.rest = rest;
+            return;
+        }
         self.merges.merge_rows(&mut Pretokens { model: self, pretokens, whole, next: 0, scratch, ids, places });
     }
 }
@@ -584,6 +626,13 @@ fn resolved_merges(vocabulary: &Vocabulary, merges: &[(&str, &str)], prefix: usi
 }
 
 fn whole_pretokens(vocabulary: &Vocabulary, input: Input) -> Vocabulary {
+    let unique = pretokens_of_entries(vocabulary, input);
+    let entries: Vec<(&[u8], u32)> = unique.iter().map(|(token, &id)| (&token[..], id)).collect();
+    Vocabulary::new(entries.into_iter())
+}
+
+/// The entries of a vocabulary in the form in which pretokens come.
+fn pretokens_of_entries(vocabulary: &Vocabulary, input: Input) -> FastMap<Vec<u8>, u32> {
     let mut unique: FastMap<Vec<u8>, u32> = FastMap::default();
     for (token, id) in vocabulary.iter() {
         let Ok(text) = std::str::from_utf8(token) else { continue };
@@ -598,6 +647,5 @@ fn whole_pretokens(vocabulary: &Vocabulary, input: Input) -> Vocabulary {
             Input::Spaces(_) => {}
         }
     }
-    let entries: Vec<(&[u8], u32)> = unique.iter().map(|(token, &id)| (&token[..], id)).collect();
-    Vocabulary::new(entries.into_iter())
+    unique
 }

@@ -1,0 +1,494 @@
+//! The merges of byte-level BPE for short pretokens: the same as `merges.rs`, with nothing in them that has to be foretold.
+//!
+//! A merge that ever has its turn, in whatever text, is the last one in the text of its token alone: up to it, what happens
+//! there is what happens in the longer text, merge by merge. So each token has one merge at most that counts, and the
+//! tokens are numbered here as those merges are ranked, behind the bytes. The number of what two tokens merge to is
+//! then also the rank of the merge.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::byte_characters::{ByteCharacters, Parts};
+use super::merges::{Merges, NO_RANK};
+use crate::hash::{fold, prefetch, FastMap};
+use crate::stored_struct;
+use crate::tables::Table;
+
+/// Symbols of a row at most.
+const SHORT: usize = 64;
+/// Bytes of a pretoken at most: such are all tokens that are known here.
+const LONGEST: usize = 256;
+/// Work that a build may take for tokens that are odd: the squares of their lengths, added up.
+const MOST_WORK: usize = 1 << 31;
+
+/// Bits of a number.
+const BITS: u32 = 20;
+/// Stands for what is beyond the ends of a row.
+const NOBODY: u32 = (1 << BITS) - 1;
+/// A slot of the table: left and right, and in the lower bits what they merge to.
+const MERGED_BITS: u32 = 64 - 2 * BITS;
+/// In the last slot of a bucket: there was no room for all that belong here, and one has to look into the next one as well.
+const IS_OVERFULL: u64 = 1 << (MERGED_BITS - 1);
+/// Of a pair that nobody asks for.
+const EMPTY: u64 = (((1 << BITS) - 2) << BITS) << MERGED_BITS;
+/// What two tokens merge to that do not merge.
+const NOTHING: u32 = 1 << 24;
+/// Slots that are looked at at once.
+const BUCKET: usize = 4;
+/// Rows that are merged side by side.
+const LANES: usize = 8;
+
+const PLACE_BITS: u32 = 6;
+/// A pair of a row is a number with its place below it, plus this, so that it is neither zero nor tiny as a float. As floats
+/// positive numbers have the same order, and of floats the machine finds the lowest at once.
+const OFFSET: u32 = 1 << 23;
+/// From here on there is no pair.
+const NO_PAIR: u32 = NOTHING << PLACE_BITS;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(32))]
+struct Bucket([u64; BUCKET]);
+
+/// See the module.
+pub struct ByteMerges {
+    buckets: Table<Bucket>,
+    shift: u32,
+    /// What each two bytes merge to; the first one in the higher bits.
+    of_bytes: Table<u32>,
+    /// For each number, the id.
+    ids: Table<u32>,
+    characters: ByteCharacters,
+}
+stored_struct!(ByteMerges { buckets, shift, of_bytes, ids, characters });
+
+/// What one thread needs for it: the symbols of all rows, and for each row where they are and which pretoken it is.
+#[derive(Default)]
+pub struct Rows {
+    symbols: Vec<u32>,
+    short: Vec<(u32, u32, u32)>,
+    middle: Vec<(u32, u32, u32)>,
+    long: Vec<(u32, u32, u32)>,
+}
+
+/// A row at work.
+#[derive(Clone, Copy)]
+struct Row {
+    number: u32,
+    place: u32,
+    left: u32,
+    right: u32,
+    /// A bit for each symbol that is there.
+    alive: u64,
+    /// Behind the symbols `NOBODY`, twice.
+    symbols: [u32; SHORT + 2],
+    pairs: [u32; SHORT + 2],
+}
+
+impl ByteMerges {
+    /// Build from the merges, the ids of bytes, and the tokens as bytes. None: there are too many.
+    pub fn build<'a>(
+        merges: &Merges,
+        bytes: &[u32; 256],
+        tokens: impl Iterator<Item = (&'a [u8], u32)>,
+    ) -> Option<ByteMerges> {
+        let mut last = vec![];
+        let mut symbols = vec![];
+        let mut characters = vec![];
+        let mut ends: FastMap<u32, (u8, u8)> = FastMap::default();
+        let mut work = 0;
+        for (token, id) in tokens.filter(|(token, _)| (2..=LONGEST).contains(&token.len())) {
+            work += token.len() * token.len();
+            if work > MOST_WORK {
+                return None;
+            }
+            symbols.clear();
+            symbols.extend(token.iter().map(|&byte| bytes[byte as usize]));
+            let Some((rank, left, right)) = last_merge(merges, &mut symbols, |_| ()) else { continue };
+            if symbols == [id] {
+                last.push([rank, left, right, id]);
+                ends.insert(id, (token[0], token[token.len() - 1]));
+                let mut text = std::str::from_utf8(token).unwrap_or("").chars();
+                if let (Some(character), None) = (text.next(), text.next()) {
+                    characters.push((character, id));
+                }
+            }
+        }
+        if last.len() + 256 >= NOBODY as usize - 1 {
+            return None;
+        }
+        last.sort_unstable();
+        let ids: Vec<u32> = bytes.iter().copied().chain(last.iter().map(|merge| merge[3])).collect();
+        let numbers: FastMap<u32, u32> = ids.iter().copied().zip(0..).collect();
+        let characters: Vec<(char, u32, Parts)> = characters
+            .into_iter()
+            .map(|(character, id)| {
+                let (mut firsts, mut lasts, mut highest) = (vec![], vec![], 0);
+                symbols.clear();
+                symbols.extend(character.to_string().bytes().map(|byte| bytes[byte as usize]));
+                last_merge(merges, &mut symbols, |symbols| {
+                    let (first, last) = (numbers[&symbols[0]], numbers[&symbols[symbols.len() - 1]]);
+                    firsts.push(first);
+                    lasts.push(last);
+                    highest = symbols.iter().map(|symbol| numbers[symbol]).fold(highest, u32::max);
+                });
+                let number = numbers[&id];
+                (character, number, Parts { firsts, lasts, highest: highest.max(number) })
+            })
+            .collect();
+        let of_numbers: Vec<[u32; 3]> =
+            last.iter().map(|&[_, left, right, id]| [numbers[&left], numbers[&right], numbers[&id]]).collect();
+        let ends = |number: u32| if number < 256 { (number as u8, number as u8) } else { ends[&ids[number as usize]] };
+        let characters = ByteCharacters::build(&of_numbers, ends, &characters)?;
+        let size = last.len().next_power_of_two().max(BUCKET * 2) * 2 / BUCKET;
+        let shift = 64 - size.trailing_zeros();
+        let mut buckets = vec![Bucket([EMPTY; BUCKET]); size];
+        let mut of_bytes = vec![NOTHING; 1 << 16];
+        // The sides of a merge that has its turn come to be by merges that have theirs, or are bytes.
+        for [left, right, merged] in of_numbers {
+            if left < 256 && right < 256 {
+                of_bytes[(left << 8 | right) as usize] = merged;
+            }
+            let mut bucket = bucket_of(key(left, right), shift);
+            loop {
+                if let Some(slot) = buckets[bucket].0.iter_mut().find(|slot| **slot == EMPTY) {
+                    *slot = key(left, right) << MERGED_BITS | u64::from(merged);
+                    break;
+                }
+                buckets[bucket].0[BUCKET - 1] |= IS_OVERFULL;
+                bucket = (bucket + 1) & (size - 1);
+            }
+        }
+        Some(ByteMerges { buckets: buckets.into(), shift, of_bytes: of_bytes.into(), ids: ids.into(), characters })
+    }
+
+    /// What two tokens merge to, or `NOTHING`.
+    #[inline(always)]
+    fn merged(&self, left: u32, right: u32) -> u32 {
+        let key = key(left, right);
+        let bucket = bucket_of(key, self.shift);
+        let slots = self.buckets[bucket].0;
+        let mut merged = NOTHING;
+        for slot in slots {
+            let is_it = slot >> MERGED_BITS == key;
+            merged = if is_it { (slot & (IS_OVERFULL - 1)) as u32 } else { merged };
+        }
+        if slots[BUCKET - 1] & IS_OVERFULL != 0 && merged == NOTHING {
+            return self.merged_further(key, bucket);
+        }
+        merged
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn merged_further(&self, key: u64, mut bucket: usize) -> u32 {
+        loop {
+            let slots = self.buckets[bucket].0;
+            if let Some(slot) = slots.iter().find(|&slot| slot >> MERGED_BITS == key) {
+                return (slot & (IS_OVERFULL - 1)) as u32;
+            }
+            if slots[BUCKET - 1] & IS_OVERFULL == 0 {
+                return NOTHING;
+            }
+            bucket = (bucket + 1) & (self.buckets.len() - 1);
+        }
+    }
+
+    #[inline(always)]
+    fn ask(&self, left: u32, right: u32) {
+        prefetch(&self.buckets, bucket_of(key(left, right), self.shift));
+    }
+
+    /// Append the ids of pretokens, one of them after the other, and say where they are. Such as are too long get no place.
+    pub fn merge(
+        &self,
+        pretokens: &[&[u8]],
+        numbers: impl Iterator<Item = u32>,
+        rows: &mut Rows,
+        ids: &mut Vec<u32>,
+        places: &mut [Option<(u32, u32)>],
+    ) {
+        let Rows { symbols, short, middle, long } = rows;
+        symbols.clear();
+        [&mut *short, middle, long].into_iter().for_each(Vec::clear);
+        for number in numbers {
+            let pretoken = pretokens[number as usize];
+            let start = symbols.len();
+            if pretoken.len() > LONGEST {
+                continue;
+            }
+            let mut place = 0;
+            while place < pretoken.len() {
+                let (symbol, length) = self.characters.at(pretoken, place);
+                symbols.push(symbol);
+                place += length;
+            }
+            match symbols.len() - start {
+                0..=16 => short.push((number, start as u32, symbols.len() as u32)),
+                17..=32 => middle.push((number, start as u32, symbols.len() as u32)),
+                33..=SHORT => long.push((number, start as u32, symbols.len() as u32)),
+                _ => symbols.truncate(start),
+            }
+        }
+        self.merge_up_to::<16>(short, symbols, ids, places);
+        self.merge_up_to::<32>(middle, symbols, ids, places);
+        self.merge_up_to::<SHORT>(long, symbols, ids, places);
+    }
+
+    /// The same for such as have at most `N` symbols.
+    ///
+    /// Several rows are in work at a time. The table of pairs is larger than the nearer caches, so each look into it waits;
+    /// a row asks for its memory and gives its turn to the others.
+    fn merge_up_to<const N: usize>(
+        &self,
+        todo: &[(u32, u32, u32)],
+        symbols: &[u32],
+        ids: &mut Vec<u32>,
+        places: &mut [Option<(u32, u32)>],
+    ) {
+        let mut todo = todo.iter().map(|&(number, start, end)| (number, &symbols[start as usize..end as usize]));
+        let mut rows = [Row::NOTHING; LANES];
+        let mut count = 0;
+        while count < LANES {
+            let Some((number, symbols)) = todo.next() else { break };
+            self.load::<N>(symbols, number, &mut rows[count]);
+            count += 1;
+        }
+        while count > 0 {
+            let mut lane = 0;
+            while lane < count {
+                let row = &mut rows[lane];
+                if self.turn::<N>(row) {
+                    lane += 1;
+                    continue;
+                }
+                let first = ids.len() as u32;
+                let mut alive = row.alive;
+                while alive != 0 {
+                    ids.push(self.ids[row.symbols[alive.trailing_zeros() as usize] as usize]);
+                    alive &= alive - 1;
+                }
+                places[row.number as usize] = Some((first, ids.len() as u32));
+                if let Some((number, symbols)) = todo.next() {
+                    self.load::<N>(symbols, number, row);
+                    lane += 1;
+                } else {
+                    count -= 1;
+                    rows[lane] = rows[count];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn load<const N: usize>(&self, symbols: &[u32], number: u32, row: &mut Row) {
+        let symbols = &symbols[..symbols.len().min(N)];
+        row.number = number;
+        row.alive = u64::MAX.checked_shr(64 - symbols.len() as u32).unwrap_or(0);
+        row.pairs[..N].fill(NO_PAIR);
+        row.symbols[..symbols.len()].copy_from_slice(symbols);
+        for (place, (pair, two)) in row.pairs.iter_mut().zip(symbols.windows(2)).enumerate() {
+            let merged = match two[0] | two[1] {
+                0..=255 => self.of_bytes[(two[0] << 8 | two[1]) as usize],
+                _ => self.merged(two[0], two[1]),
+            };
+            *pair = packed(merged, place as u32);
+        }
+        // Nothing has been asked for: what is looked up first has no consequence.
+        (row.place, row.left, row.right) = (SHORT as u32, SHORT as u32 + 1, SHORT as u32);
+    }
+
+    /// Look up what was asked for; merge the leftmost pair of lowest rank, and ask for what is known of its new neighbours.
+    /// False: there is no pair that merges.
+    #[inline(always)]
+    fn turn<const N: usize>(&self, row: &mut Row) -> bool {
+        const LAST: u32 = SHORT as u32 + 1;
+        let (place, left, right) = (row.place.min(LAST), row.left.min(LAST), row.right.min(LAST));
+        // Before the pairs are written: what is read in another size than it was written has to wait for that.
+        let lowest = lowest::<N>(&row.pairs);
+        let symbol = row.symbols[place as usize];
+        let with_right = packed(self.merged(symbol, row.symbols[right as usize]), place);
+        let with_left = packed(self.merged(row.symbols[left as usize], symbol), left);
+        row.pairs[place as usize] = with_right;
+        row.pairs[left as usize] = with_left;
+        let lowest = lowest.min(with_right).min(with_left);
+        if lowest >= NO_PAIR {
+            return false;
+        }
+        let place = lowest & (SHORT as u32 - 1);
+        let symbol = (lowest - OFFSET) >> PLACE_BITS;
+        row.symbols[place as usize] = symbol;
+        let after = row.alive & (u64::MAX << place << 1);
+        let gone = after.trailing_zeros();
+        row.alive ^= 1 << (gone & 63);
+        let after = after & after.wrapping_sub(1);
+        let before = row.alive & ((1 << place) - 1);
+        row.place = place;
+        row.right = after.trailing_zeros();
+        row.left = 63u32.wrapping_sub(before.leading_zeros()).min(LAST);
+        row.pairs[place as usize] = NO_PAIR;
+        row.pairs[gone as usize & 63] = NO_PAIR;
+        row.pairs[row.left as usize] = NO_PAIR;
+        self.ask(symbol, row.symbols[row.right.min(LAST) as usize]);
+        self.ask(row.symbols[row.left as usize], symbol);
+        true
+    }
+}
+
+impl Row {
+    const NOTHING: Row = Row {
+        number: 0,
+        place: 0,
+        left: 0,
+        right: 0,
+        alive: 0,
+        symbols: [NOBODY; SHORT + 2],
+        pairs: [NO_PAIR; SHORT + 2],
+    };
+}
+
+/// The rank and the sides of the last merge of a row, which is worked off in place.
+///
+/// `before_each` sees the row before each of its merges.
+fn last_merge(merges: &Merges, symbols: &mut Vec<u32>, mut before_each: impl FnMut(&[u32])) -> Option<(u32, u32, u32)> {
+    let mut ranks: Vec<u32> = symbols.windows(2).map(|pair| merges.rank(pair[0], pair[1])).collect();
+    let mut last = None;
+    while let Some((place, &rank)) = ranks.iter().enumerate().min_by_key(|(_, &rank)| rank) {
+        if rank == NO_RANK {
+            break;
+        }
+        before_each(symbols);
+        last = Some((rank, symbols[place], symbols[place + 1]));
+        symbols[place] = merges.merged(rank);
+        symbols.remove(place + 1);
+        ranks.remove(place);
+        if place < ranks.len() {
+            ranks[place] = merges.rank(symbols[place], symbols[place + 1]);
+        }
+        if place > 0 {
+            ranks[place - 1] = merges.rank(symbols[place - 1], symbols[place]);
+        }
+    }
+    last
+}
+
+#[inline(always)]
+fn packed(merged: u32, place: u32) -> u32 {
+    (merged << PLACE_BITS | place) + OFFSET
+}
+
+#[inline(always)]
+fn key(left: u32, right: u32) -> u64 {
+    u64::from(left) << BITS | u64::from(right)
+}
+
+#[inline(always)]
+fn bucket_of(key: u64, shift: u32) -> usize {
+    (fold(key, 0x9E37_79B9_7F4A_7C15) >> shift) as usize
+}
+
+#[inline(always)]
+fn lowest<const N: usize>(pairs: &[u32; SHORT + 2]) -> u32 {
+    let mut lanes = [f32::MAX; 4];
+    for chunk in pairs[..N].chunks_exact(4) {
+        for (lane, &pair) in lanes.iter_mut().zip(chunk) {
+            let pair = f32::from_bits(pair);
+            *lane = if pair < *lane { pair } else { *lane };
+        }
+    }
+    let least = |a: f32, b: f32| if a < b { a } else { b };
+    least(least(lanes[0], lanes[1]), least(lanes[2], lanes[3])).to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::merges::LongRow;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 % bound as u64) as usize
+        }
+    }
+
+    const CHARACTERS: [&str; 8] = ["a", "b", " ", "п", "о", "中", "丯", "😀"];
+
+    /// Tokens of parts of characters and of several, by merges in an order that has nothing to do with how they are made.
+    /// The bytes have the ids from 1000 on, downwards.
+    fn hostile(random: &mut Random) -> (Merges, [u32; 256], FastMap<Vec<u8>, u32>) {
+        let bytes: [u32; 256] = std::array::from_fn(|byte| 1000 - byte as u32);
+        let mut tokens: FastMap<Vec<u8>, u32> = (0..=255u8).map(|byte| (vec![byte], bytes[byte as usize])).collect();
+        let letters: Vec<u8> = CHARACTERS.concat().into_bytes();
+        let mut known: Vec<Vec<u8>> = letters.iter().map(|&byte| vec![byte]).collect();
+        let mut merges = vec![];
+        let is_tame = random.below(2) == 0;
+        for character in CHARACTERS.iter().filter(|_| is_tame) {
+            for end in 2..=character.len() {
+                let (left, right) =
+                    (character.as_bytes()[..end - 1].to_vec(), character.as_bytes()[end - 1..end].to_vec());
+                let token = [&left[..], &right[..]].concat();
+                let next = tokens.len() as u32 + 2000;
+                merges.push((tokens[&left], tokens[&right], *tokens.entry(token.clone()).or_insert(next)));
+                known.push(token);
+            }
+        }
+        let first = merges.len();
+        for _ in 0..random.below(120) {
+            let (left, right) = (known[random.below(known.len())].clone(), known[random.below(known.len())].clone());
+            let token = [&left[..], &right[..]].concat();
+            if token.len() <= 20 {
+                let next = tokens.len() as u32 + 2000;
+                merges.push((tokens[&left], tokens[&right], *tokens.entry(token.clone()).or_insert(next)));
+                known.push(token);
+            }
+        }
+        let shuffled = if random.below(2) == 0 { 0 } else { first };
+        for place in (shuffled + 1..merges.len()).rev() {
+            merges.swap(place, shuffled + random.below(place - shuffled + 1));
+        }
+        (Merges::new(&merges).unwrap(), bytes, tokens)
+    }
+
+    #[test]
+    fn rows_of_bytes_are_merged_as_the_heap_does() {
+        let mut random = Random(99);
+        let mut whole_characters = 0;
+        for _ in 0..if cfg!(miri) { 3 } else { 1500 } {
+            let (merges, bytes, tokens) = hostile(&mut random);
+            let entries = tokens.iter().map(|(token, &id)| (&token[..], id));
+            let byte_merges = ByteMerges::build(&merges, &bytes, entries).unwrap();
+            let texts: Vec<Vec<u8>> = (0..40)
+                .map(|_| {
+                    let mut text = vec![];
+                    let most = if random.below(8) == 0 { 50 } else { 9 };
+                    for _ in 0..random.below(most) {
+                        let character = CHARACTERS[random.below(CHARACTERS.len())].as_bytes();
+                        // Sometimes without its first or last byte.
+                        let cut = if character.len() > 1 { random.below(12) } else { 2 };
+                        text.extend(&character[usize::from(cut == 0)..character.len() - usize::from(cut == 1)]);
+                    }
+                    text
+                })
+                .collect();
+            let pretokens: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
+            let (mut ids, mut places) = (vec![], vec![None; pretokens.len()]);
+            byte_merges.merge(&pretokens, 0..pretokens.len() as u32, &mut Rows::default(), &mut ids, &mut places);
+            for (text, place) in texts.iter().zip(places) {
+                let mut symbols: Vec<u32> = text.iter().map(|&byte| bytes[byte as usize]).collect();
+                let mut row = LongRow::default();
+                merges.merge_long(&mut symbols, &mut row);
+                let expected: Vec<u32> = (0..text.len()).filter(|&at| row.is_first(at)).map(|at| symbols[at]).collect();
+                match place {
+                    Some((first, end)) => assert_eq!(ids[first as usize..end as usize], expected, "{text:?}"),
+                    None => assert!(text.len() > SHORT),
+                }
+                let starts = (0..text.len()).filter(|&at| byte_merges.characters.at(text, at).1 > 1);
+                whole_characters += starts.count();
+            }
+        }
+        assert!(cfg!(miri) || whole_characters > 10_000, "{whole_characters}");
+    }
+}
