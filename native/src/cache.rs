@@ -110,6 +110,7 @@ impl<S: Default> Cache<S> {
         mut on_event: impl FnMut(Event, &mut Output),
     ) {
         let count = starts.len().saturating_sub(1);
+        let has_skipped = starts.iter().fold(0, |all, start| all | start) & SKIP != 0;
         let mut events = events.iter().peekable();
         let mut first = 0;
         let (keys, homes) = ([Key::NOTHING; BATCH], [0; BATCH]);
@@ -118,7 +119,10 @@ impl<S: Default> Cache<S> {
             self.make_room();
             let size = (count - first).min(BATCH);
             batch.spans = &starts[first..first + size + 1];
-            self.ask(&mut batch);
+            match has_skipped {
+                true => self.ask::<true>(&mut batch),
+                false => self.ask::<false>(&mut batch),
+            }
             let mut at = 0;
             while at < size {
                 let next_event = loop {
@@ -148,25 +152,29 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Make the keys of a batch, and ask for the memory where they lead.
-    #[inline(always)]
-    fn ask(&self, batch: &mut Batch) {
+    /// Make the keys of a batch, and ask for the memory where they lead. `HAS_SKIPPED`: some span may be passed over.
+    // A function of its own has enough registers.
+    #[inline(never)]
+    fn ask<const HAS_SKIPPED: bool>(&self, batch: &mut Batch) {
         let Batch { text, spans, keys, homes, .. } = batch;
-        let mut others = [0u8; BATCH];
-        let mut other_count = 0;
+        let place = |bound: u32| if HAS_SKIPPED { bound & !SKIP } else { bound };
+        // As long as a byte counts, so that no index is out of it.
+        let mut others = [0u8; 256];
+        let mut other_count = 0u8;
+        let homes_of = self.short.homes();
         for (at, ((bounds, key), home)) in spans.windows(2).zip(&mut *keys).zip(&mut *homes).enumerate() {
-            let start = (bounds[0] & !SKIP) as usize;
+            let start = place(bounds[0]) as usize;
             // What is passed over is very long here, so that there is nothing to foretell.
-            let length = (bounds[1] & !SKIP).wrapping_sub(bounds[0]) as usize;
+            let length = place(bounds[1]).wrapping_sub(bounds[0]) as usize;
             *key = match text.get(start..start + 16) {
                 Some(bytes) => Key::new(bytes.try_into().expect("16 bytes"), length),
-                None => Key::of(&text[start..start + length.min(text.len() - start)]),
+                None => Key::at_end(&text[start..], length),
             };
-            *home = self.short.ask(*key);
-            others[other_count] = at as u8;
-            other_count += usize::from(length > SHORT);
+            *home = homes_of.ask(*key);
+            others[usize::from(other_count)] = at as u8;
+            other_count += u8::from(length > SHORT);
         }
-        for &at in &others[..other_count] {
+        for &at in &others[..usize::from(other_count)] {
             let at = at as usize;
             if spans[at] & SKIP != 0 {
                 (keys[at], homes[at]) = (Key::NOTHING, self.short.nothing());
@@ -176,8 +184,8 @@ impl<S: Default> Cache<S> {
                 self.long.ask(hash);
             }
         }
-        for &at in &others[..other_count] {
-            if let Some(hash) = keys[at as usize].long_hash() {
+        for &at in &others[..usize::from(other_count)] {
+            if let Some(hash) = keys[usize::from(at)].long_hash() {
                 self.long.ask_further(hash);
             }
         }

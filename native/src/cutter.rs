@@ -93,7 +93,8 @@ impl Cutter {
         let space = Node::Set(tree.index_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1])));
         let before = Node::Repeat { body: Box::new(space), minimum: 0, maximum: Some(1), greedy: true };
         tree.root = Node::Sequence(vec![before, tree.root]);
-        let machine = build_transducer(&tree, &[]).ok()?;
+        let mut machine = build_transducer(&tree, &[]).ok()?;
+        machine.find_windows();
         Some((Cutter { stages: vec![Stage { machine, dropped: None }] }, dropped))
     }
 
@@ -233,7 +234,8 @@ impl Part {
 
     fn compile(self) -> Result<Stage> {
         let refuse = |why: &str| Error::unsupported(format!("{why}: not in this engine"), self.place.clone());
-        let machine = build_transducer(&self.fused.tree, &self.fused.gaps).map_err(refuse)?;
+        let mut machine = build_transducer(&self.fused.tree, &self.fused.gaps).map_err(refuse)?;
+        machine.find_windows();
         let dropped = match (self.drops_matches, self.drops_gaps) {
             (false, false) => None,
             (drops_matches, drops_gaps) => {

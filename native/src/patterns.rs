@@ -1,19 +1,23 @@
 //! Patterns: where a Split cuts a text.
 //!
 //! Reading order: `tree.rs` (what comes over the wire), `classes.rs` (code points that a pattern cannot tell apart),
-//! `program.rs` (threads), `transducer.rs` (the machine that is run), `splitter.rs` (running it), `fuse.rs` (several
+//! `program.rs` (threads), `transducer.rs` (the machine that is run), `windows.rs` with `cover.rs` and `scan.rs`
+//! (what needs no state), `splitter.rs` (running it), `fuse.rs` (several
 //! Splits as one), `backtrack.rs` (the matcher for the patterns that have no such machine), `machine.rs` with
 //! `machine_program.rs` (the one that takes over where it would not come to an end).
 
 pub mod backtrack;
 pub mod classes;
+pub mod cover;
 pub mod fuse;
 pub mod machine;
 pub mod machine_program;
 pub mod program;
+pub mod scan;
 pub mod splitter;
 pub mod transducer;
 pub mod tree;
+pub mod windows;
 
 use classes::Classes;
 use program::Program;

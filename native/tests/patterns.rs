@@ -5,6 +5,7 @@ use tokbatch_native::patterns::backtrack::{Matcher, OutOfWork};
 use tokbatch_native::patterns::build_transducer;
 use tokbatch_native::patterns::fuse::{fuse, Fused};
 use tokbatch_native::patterns::machine::Machine;
+use tokbatch_native::patterns::scan::is_possible;
 use tokbatch_native::patterns::splitter::{Splitter, Stretch};
 use tokbatch_native::patterns::transducer::Transducer;
 use tokbatch_native::patterns::tree::{AnchorKind, CodePointSet, Node, Retries, Tree};
@@ -185,6 +186,76 @@ fn a_transducer_cuts_as_the_matcher_does() {
                 "{name} in windows of {window} on {text:?}"
             );
         }
+    }
+}
+
+/// The starts of some stretches of a text, and whether they were found by windows.
+fn found_in_stretches(
+    mut splitter: Splitter,
+    machine: &Transducer,
+    text: &str,
+    stretches: &[Stretch],
+) -> (Vec<u32>, bool) {
+    let mut starts = vec![];
+    splitter.run(machine, text.as_bytes(), stretches);
+    splitter.starts_into(&mut starts);
+    (starts, splitter.was_scanned())
+}
+
+#[test]
+fn windows_tell_what_the_machine_tells() {
+    let mut random = Random(4_711);
+    for (name, tree) in patterns() {
+        let plain = build_transducer(&tree, &[]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let mut machine = build_transducer(&tree, &[]).expect("as before");
+        machine.find_windows();
+        assert!(machine.windows.is_some(), "{name}");
+        let mut scanned = 0;
+        for round in 0..1500 / SLOWNESS {
+            let mut text = String::new();
+            let length = if round % 50 == 0 { 9000 / SLOWNESS.min(10) } else { 40 + random.below(400) };
+            while text.len() < length {
+                // Words between what is hard, in some texts hardly any of that.
+                for _ in 0..random.below(12) {
+                    text.push_str([" word", " a", " isn't", ", yes", " 12", ".\n", "ts"][random.below(7)]);
+                }
+                if random.below(round % 7 + 1) == 0 {
+                    let more = random.below(20);
+                    text.push_str(&random.text(more));
+                }
+            }
+            let mut stretches = vec![];
+            let mut bounds: Vec<usize> = (0..random.below(4)).map(|_| random.below(text.len())).collect();
+            bounds.extend([0, text.len()]);
+            bounds.sort_unstable();
+            for ends in bounds.windows(2).filter(|ends| ends.iter().all(|&end| text.is_char_boundary(end))) {
+                let is_gap = random.below(4) == 0;
+                if ends[0] < ends[1] && !is_gap {
+                    stretches.push(Stretch { start: ends[0], end: ends[1], row: machine.start, is_last: true });
+                }
+            }
+            let (expected, _) = found_in_stretches(Splitter::default(), &plain, &text, &stretches);
+            let (eager, by_windows) = found_in_stretches(Splitter::eager(), &machine, &text, &stretches);
+            assert_eq!(eager, expected, "{name} on {text:?} in {stretches:?}");
+            assert!(by_windows);
+            let (found, by_windows) = found_in_stretches(Splitter::default(), &machine, &text, &stretches);
+            assert_eq!(found, expected, "{name} on {text:?} in {stretches:?}");
+            scanned += usize::from(by_windows);
+            let window = 60 + random.below(100);
+            assert_eq!(found_in_windows(&machine, &text, window), found_in_windows(&plain, &text, window), "{name}");
+        }
+        assert!(scanned > 0 || !is_possible(), "{name}: no text was worth it");
+    }
+}
+
+#[test]
+fn a_text_without_a_place_to_begin_is_cut_in_linear_time() {
+    let mut machine = build_transducer(&llama3(), &[]).expect("it has a machine");
+    machine.find_windows();
+    for text in [" ".repeat(20_000), "1".repeat(20_000), "'s".repeat(10_000), "é ".repeat(7_000)] {
+        let whole = [Stretch { start: 0, end: text.len(), row: machine.start, is_last: true }];
+        let (expected, _) = found_in_stretches(Splitter::default(), &machine, &text, &whole);
+        assert_eq!(found_in_stretches(Splitter::eager(), &machine, &text, &whole).0, expected);
     }
 }
 

@@ -40,6 +40,12 @@ impl Key {
         Key([word as u64 & masks.kept[0], (word >> 64) as u64 & masks.kept[1] | masks.tag])
     }
 
+    /// The same of fewer than 16 bytes.
+    #[cold]
+    pub fn at_end(bytes: &[u8], length: usize) -> Key {
+        Key::of(&bytes[..length.min(bytes.len())])
+    }
+
     /// The key of all of these bytes.
     pub fn of(bytes: &[u8]) -> Key {
         let mut first = [0; 16];
@@ -56,6 +62,12 @@ impl Key {
     /// The hash of `of_long`; None: it is short.
     pub fn long_hash(self) -> Option<u64> {
         (self.0[1] == MASKS[SHORT + 1].tag).then_some(self.0[0])
+    }
+
+    /// Half of the key, with the first eight bytes of text.
+    #[inline(always)]
+    pub fn first_half(self) -> u64 {
+        self.0[0]
     }
 
     /// A number that depends on all of the key, in its highest bits most.

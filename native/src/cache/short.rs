@@ -42,6 +42,22 @@ pub struct ShortTable {
     arena: Vec<u32>,
 }
 
+/// Where keys belong.
+pub struct Homes<'a> {
+    pairs: &'a [Pair],
+    shift: u32,
+}
+
+impl Homes<'_> {
+    /// The number of the pair where a key belongs; its memory is asked for.
+    #[inline(always)]
+    pub fn ask(&self, key: Key) -> u32 {
+        let home = (key.hash() >> self.shift) as usize;
+        prefetch(self.pairs, home);
+        home as u32
+    }
+}
+
 impl ShortTable {
     /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on.
     pub fn new(slots: usize) -> ShortTable {
@@ -76,12 +92,9 @@ impl ShortTable {
         *self = larger;
     }
 
-    /// The number of the pair where a key belongs; its memory is asked for.
-    #[inline(always)]
-    pub fn ask(&self, key: Key) -> u32 {
-        let home = self.home(key);
-        prefetch(self.pairs.items(), home);
-        home as u32
+    /// Where keys belong, to ask for many of them.
+    pub fn homes(&self) -> Homes<'_> {
+        Homes { pairs: self.pairs.items(), shift: self.shift }
     }
 
     /// The number of a pair that has nothing but `Key::NOTHING`.
@@ -178,8 +191,8 @@ impl ShortTable {
         let mut at = 0;
         for (key, &home) in keys.iter().zip(homes) {
             let pair = &pairs[home as usize].0;
-            // As an index, since there is nothing to foretell which one it is.
-            let entry = &pair[usize::from(pair[1].key == *key)];
+            // As an index, since there is nothing to foretell which one it is. Two with the same first half are found later.
+            let entry = &pair[usize::from(pair[1].key.first_half() == key.first_half())];
             if entry.key != *key {
                 break;
             }

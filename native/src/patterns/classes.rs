@@ -1,5 +1,7 @@
 //! Equivalence classes: the code points that a pattern cannot tell apart, and the fast way from text to classes.
 
+use std::collections::BTreeSet;
+
 use crate::hash::FastMap as HashMap;
 use crate::stored_struct;
 use crate::tables::Table;
@@ -83,6 +85,14 @@ impl Classes {
                 self.leaves[page * 64 + (code_point & 63) as usize]
             }
         }
+    }
+
+    /// The classes that have characters beyond ASCII, a bit each.
+    pub fn beyond_ascii(&self) -> u64 {
+        let of_basic_plane = self.first[0x80..].iter();
+        let pages = self.pages[self.first.len() / 64..].iter().collect::<BTreeSet<_>>().into_iter();
+        let others = pages.flat_map(|&page| &self.leaves[usize::from(page) * 64..][..64]);
+        of_basic_plane.chain(others).fold(0, |all, &class| all | 1 << class)
     }
 
     /// Copy a text, with each character beyond ASCII overwritten by 128 + its class and, for its other bytes, by

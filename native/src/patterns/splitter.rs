@@ -1,11 +1,18 @@
 //! Run a transducer over texts: the result is a bitmap of where pieces begin.
 //!
+//! What the neighbours of a place tell (`windows.rs`) is found without the machine, which is then run only around the places
+//! that are left, from a place before them where its state is known whatever came before, to one behind them where nothing is
+//! open. Where too many are left, or pieces are short, it is run over all of the text, as follows.
+//!
 //! Four segments run side by side, since each step waits for the one before it. Segments are pieces of text; where there
 //! are no more of them for a lane, the longest at work is cut in two, where the machine's state is known whatever came before.
 //! Within a burst of 48 bytes nothing is checked; a burst that ended in the trap is done again, slowly. What is left at the
 //! end of a segment is stepped through alone, so that the others need not stop there.
 
+mod by_windows;
+
 use super::classes::ascii_prefix;
+use super::scan::Scanner;
 use super::transducer::{Transducer, LONGEST_DELAY};
 
 /// Bytes a burst: what fits into 64 bits together with the longest delay.
@@ -58,9 +65,29 @@ pub struct Stretch {
 pub struct Splitter {
     symbols: Vec<u8>,
     bits: Vec<u64>,
+    scanner: Scanner,
+    /// Where windows do not tell.
+    unknown: Vec<u64>,
+    /// A second bitmap, for what is stepped through after a scan; empty otherwise.
+    stepped: Vec<u64>,
+    /// How many texts are not scanned now, and how many it will be after the next scan in vain.
+    rest: u32,
+    next_rest: u32,
+    is_eager: bool,
+    was_scanned: bool,
 }
 
 impl Splitter {
+    /// One that looks at windows wherever it can, worth it or not.
+    pub fn eager() -> Splitter {
+        Splitter { is_eager: true, ..Splitter::default() }
+    }
+
+    /// Whether the last text was done by its windows.
+    pub fn was_scanned(&self) -> bool {
+        self.was_scanned
+    }
+
     /// Cut the stretches of a text. What is between the stretches is not looked at, and keeps no bits.
     ///
     /// A bit is set where a piece begins; also at the start of each stretch that begins in `Transducer::start`.
@@ -74,12 +101,16 @@ impl Splitter {
             machine.classes.symbols_into(text, machine.continuation, &mut symbols);
             &symbols
         };
+        let run = &Run { machine, source, trap: to_pairs(machine, machine.trap) };
+        self.was_scanned = self.run_windows(run, stretches);
+        if !self.was_scanned {
+            self.run_lanes(run, stretches);
+        }
         for stretch in stretches {
             if stretch.start < stretch.end && stretch.row == machine.start {
                 self.set(MARGIN + stretch.start);
             }
         }
-        self.run_lanes(machine, source, stretches);
         self.symbols = symbols;
     }
 
@@ -113,9 +144,16 @@ impl Splitter {
         None
     }
 
-    fn run_lanes(&mut self, machine: &Transducer, source: &[u8], stretches: &[Stretch]) {
+    /// Tell what the end of a piece tells.
+    fn tell_end(&mut self, machine: &Transducer, end: usize, row: u32) {
+        let [mask, retracted] = machine.ends[row as usize / machine.symbols];
+        self.retract(end, retracted);
+        self.tell(end, u64::from(mask));
+    }
+
+    fn run_lanes(&mut self, run: &Run, stretches: &[Stretch]) {
+        let (machine, source) = (run.machine, run.source);
         let mut queue = stretches.iter();
-        let run = &Run { machine, source, trap: to_pairs(machine, machine.trap) };
         let mut lanes: [Option<Lane>; LANES] = std::array::from_fn(|_| self.next_lane(run, &mut queue));
         loop {
             for at in 0..LANES {
@@ -139,13 +177,13 @@ impl Splitter {
             }
             for lane in &mut lanes {
                 if let Some(short) = lane.take_if(|lane| !lane.has_burst()) {
-                    self.finish_alone(run, short);
+                    self.finish_alone(run, &mut { short });
                     *lane = self.next_lane(run, &mut queue);
                 }
             }
         }
         for lane in lanes.into_iter().flatten() {
-            self.finish_alone(run, lane);
+            self.finish_alone(run, &mut { lane });
         }
     }
 
@@ -159,24 +197,22 @@ impl Splitter {
             if lane.has_burst() {
                 return Some(lane);
             }
-            self.finish_alone(run, lane);
+            self.finish_alone(run, &mut { lane });
         }
         None
     }
 
     /// Go to the end of a segment.
-    fn finish_alone(&mut self, run: &Run, mut lane: Lane) {
-        let Lane { end, is_last, .. } = lane;
+    fn finish_alone(&mut self, run: &Run, lane: &mut Lane) {
+        let Lane { end, is_last, .. } = *lane;
         while lane.at < end {
             let length = BURST.min(end - lane.at);
             let mut rows = [lane.row];
             let [told] = burst(run.machine, [&run.source[lane.at..lane.at + length]], &mut rows, length);
-            self.after_burst(run, &mut lane, length, told, rows[0]);
+            self.after_burst(run, lane, length, told, rows[0]);
         }
         if is_last {
-            let [mask, retracted] = run.machine.ends[to_single(run.machine, lane.row) as usize / run.machine.symbols];
-            self.retract(end, retracted);
-            self.tell(end, u64::from(mask));
+            self.tell_end(run.machine, end, to_single(run.machine, lane.row));
         }
     }
 
@@ -274,24 +310,30 @@ impl Splitter {
     }
 }
 
+/// The first place in the middle of a certain piece whatever came before `start`, behind it and not behind `end`.
+fn synchronised_between(run: &Run, start: usize, end: usize) -> Option<(usize, u32)> {
+    let mut set = 0usize;
+    for at in start..end {
+        let symbol = run.machine.symbol_of[run.source[at] as usize] as usize;
+        set = run.machine.synchronising[set + symbol] as usize;
+        if let Some(row) = run.machine.synchronised(set) {
+            return Some((at + 1, row));
+        }
+    }
+    None
+}
+
 /// Cut the longest segment at work in two, and give its second half. None: none is worth it, or there is no place.
 fn halve_longest(run: &Run, lanes: &mut [Option<Lane>; LANES]) -> Option<Lane> {
-    let machine = run.machine;
     let longest = lanes.iter_mut().flatten().max_by_key(|lane| lane.end - lane.at)?;
     let length = longest.end - longest.at;
     if length < WORTH_CUTTING {
         return None;
     }
-    let mut set = 0usize;
-    for at in longest.at + length / 2..longest.end - BURST {
-        set = machine.synchronising[set + machine.symbol_of[run.source[at] as usize] as usize] as usize;
-        if let Some(row) = machine.synchronised(set) {
-            let second = Lane { at: at + 1, row: to_pairs(machine, row), ..*longest };
-            (longest.end, longest.is_last) = (at + 1, false);
-            return Some(second);
-        }
-    }
-    None
+    let (place, row) = synchronised_between(run, longest.at + length / 2, longest.end - BURST)?;
+    let second = Lane { at: place, row: to_pairs(run.machine, row), ..*longest };
+    (longest.end, longest.is_last) = (place, false);
+    Some(second)
 }
 
 /// The row of `pair_table` for one of `table`.

@@ -20,7 +20,9 @@ use crate::table_file::{damaged, TableWriter};
 use crate::tables::{Stored, Table, TableReader};
 
 use super::classes::Classes;
+use super::cover::MOST_CODES;
 use super::program::{First, Kind, Program, Threads, MATCH, NONE};
+use super::windows::Windows;
 
 /// The longest delay in bytes.
 pub const LONGEST_DELAY: u8 = 7;
@@ -83,6 +85,10 @@ pub struct Transducer {
     pub is_match: Option<Vec<bool>>,
     /// What state a text is in whatever came before: at set row + symbol, the next set row.
     pub synchronising: Table<u32>,
+    /// What is told without a state; after `find_windows`.
+    pub windows: Option<Windows>,
+    /// For each row, whether it is the state in the middle of a certain token; found from `synchronised`.
+    closed: Vec<bool>,
     /// For each set, the row of the one state that is left, if it is in the middle of a certain token; else `NO_ROW`.
     synchronised: Table<u32>,
 }
@@ -413,12 +419,30 @@ fn minimized(
         is_match,
         synchronising: Table::default(),
         synchronised: Table::default(),
+        closed: vec![],
+        windows: None,
     };
     transducer.find_synchronisation(&certain);
     Ok(transducer)
 }
 
 impl Transducer {
+    /// Where a symbol leads from a state, and the beginnings that are told.
+    pub fn step(&self, state: usize, symbol: usize) -> (usize, u32) {
+        let cell = state * self.symbols + symbol;
+        let entry = self.table[cell];
+        let (row, mask) = match self.retraction(cell as u32).filter(|_| entry >> 8 == self.trap) {
+            Some(retraction) => (retraction.row, retraction.mask),
+            None => (entry >> 8, entry & 255),
+        };
+        (row as usize / self.symbols, mask)
+    }
+
+    /// Find out what can be told without a state.
+    pub fn find_windows(&mut self) {
+        self.windows = Windows::build(self);
+    }
+
     /// Where a symbol leads from a row: the next row, without what is told.
     fn next_row(&self, cell: u32) -> u32 {
         match self.table[cell as usize] >> 8 {
@@ -470,6 +494,19 @@ impl Transducer {
             done += 1;
         }
         (self.synchronised, self.synchronising) = (synchronised.into(), synchronising.into());
+        self.find_closed();
+    }
+
+    fn find_closed(&mut self) {
+        self.closed = vec![false; self.table.len()];
+        self.synchronised.iter().filter(|&&row| row != NO_ROW).for_each(|&row| self.closed[row as usize] = true);
+    }
+
+    /// Whether nothing is open in a state that is given by its row: it is in the middle of a certain token. Of some such
+    /// states this may not be known.
+    #[inline(always)]
+    pub fn is_closed(&self, row: u32) -> bool {
+        self.closed[row as usize]
     }
 
     /// Whether every row that can be stepped from is one of `pair_table`, with all of its cells; what the loop over
@@ -490,6 +527,7 @@ impl Transducer {
             && largest_pair <= self.pair_table.len() - square
             && others.chain([largest, self.start, self.trap]).all(is_row)
             && self.symbol_of.iter().all(|&symbol| usize::from(symbol) < symbols)
+            && self.windows.iter().all(|windows| windows.codes.iter().all(|&code| usize::from(code) < MOST_CODES))
     }
 }
 
@@ -511,6 +549,7 @@ impl Stored for Transducer {
         self.is_match.put(tables);
         self.synchronising.put(tables);
         self.synchronised.put(tables);
+        self.windows.put(tables);
     }
 
     fn take(tables: &mut TableReader) -> Result<Transducer> {
@@ -533,11 +572,14 @@ impl Stored for Transducer {
             is_match: Stored::take(tables)?,
             synchronising: Stored::take(tables)?,
             synchronised: Stored::take(tables)?,
+            closed: vec![],
+            windows: Stored::take(tables)?,
         };
         if !transducer.is_sound() {
             return Err(damaged("a machine leads out of its table"));
         }
         transducer.pair_symbol_of = pair_symbols(&transducer.symbol_of, symbols);
+        transducer.find_closed();
         Ok(transducer)
     }
 }
