@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import Any
 
 from definitions import Measurement, answer_of, place_of, read_texts, split_only
-from peers import Unfit, load_peer
+from peers import Unfit, first_line, load_peer
 
 
 def measure(wanted: Measurement) -> dict[str, Any]:
@@ -94,4 +94,8 @@ if __name__ == "__main__":
         outcome = measure(Measurement.from_json(sys.argv[1]))
     except Unfit as unfit:
         outcome = {"unfit": str(unfit)}
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in a library is no Exception
+        outcome = {"unfit": f"failed: {type(error).__name__}: {first_line(error)}"}
     print(json.dumps(outcome))

@@ -34,7 +34,8 @@ def render_figures(record: dict[str, Any], name: str) -> str:
     ]
     stages = {result["stage"] for result in record["results"]}
     for stage in sorted(stages, key=("encode", "split", "count", "verify", "decode", "write").index):
-        lines += [*_stage_table(stage, [r for r in record["results"] if r["stage"] == stage]), ""]
+        results = [r for r in record["results"] if r["stage"] == stage]
+        lines += [*_stage_table(stage, results), "", *_reasons(results)]
     if record["jobs"]:
         lines += [*_job_table(record["jobs"]), ""]
     versions = ", ".join(f"{library} {version}" for library, version in sorted(record["versions"].items()))
@@ -52,6 +53,17 @@ def _stage_table(stage: str, results: list[dict[str, Any]]) -> list[str]:
         cells = (_cell(result["libraries"].get(library), ours) for library in libraries)
         lines.append(f"| {title(result)} | {' | '.join(cells)} |")
     return lines
+
+
+def _reasons(results: list[dict[str, Any]]) -> list[str]:
+    """Say by name which library has no time for which tokenizer, and why."""
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for result in results:
+        for library, entry in result["libraries"].items():
+            if "unfit" in entry:
+                reasons.setdefault((library, entry["unfit"]), {})[result["tokenizer"]] = None
+    lines = [f"- {library}, {', '.join(tokenizers)}: {reason}" for (library, reason), tokenizers in reasons.items()]
+    return ["Not measured:", "", *lines, ""] if lines else []
 
 
 def _cell(entry: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import textwrap
 from typing import Any, Protocol
 
-NAMES = ("tokbatch", "tokbatch_reference", "tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens")
+NAMES = (
+    "tokbatch",
+    "tokbatch_reference",
+    "tokenizers",
+    "gigatoken",
+    "tiktoken",
+    "sentencepiece",
+    "tokie",
+    "fastokens",
+    "kitoken",
+)
 
 
 class Unfit(Exception):
@@ -40,4 +51,15 @@ def load_peer(name: str, tokenizer: pathlib.Path) -> Peer:
         module = importlib.import_module(f"peers.{name}_peer")
     except ImportError as error:
         raise Unfit(f"not installed: {error}") from None
-    return module.load(tokenizer)  # type: ignore[no-any-return]
+    try:
+        return module.load(tokenizer)  # type: ignore[no-any-return]
+    except (Unfit, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in a library is no Exception
+        raise Unfit(f"refused: {first_line(error)}") from None
+
+
+def first_line(error: BaseException) -> str:
+    """Give what an error says, without the places in a library's source that some add below."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return textwrap.shorten(lines[0], 160, placeholder=" ...") if lines else type(error).__name__

@@ -33,7 +33,9 @@ def load(tokenizer):
     """Build an encoding from a tokenizer.json of the one shape that tiktoken has."""
     content = json.loads(tokenizer.read_text(encoding="utf-8"))
     model = content["model"]
-    if model.get("type", "BPE") != "BPE" or model.get("byte_fallback") or content.get("normalizer"):
+    normalizer = content.get("normalizer") or {}
+    is_normalized = bool(normalizer.get("normalizers", normalizer))
+    if model.get("type", "BPE") != "BPE" or model.get("byte_fallback") or is_normalized or "merges" not in model:
         raise Unfit("only byte-level BPE without a normalizer")
     added = {token["content"]: token["id"] for token in content["added_tokens"]}
     bytes_of = _byte_alphabet()

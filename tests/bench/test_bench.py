@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -122,6 +123,72 @@ def test_a_library_that_is_not_there_is_named(corpus, monkeypatch):
     assert "not installed" in run.render_result(run.compare([measurement(corpus)], rounds=2))
 
 
+class Panic(BaseException):
+    """As PyO3 raises it."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError, Panic])
+def test_a_refusal_is_told_without_the_places_in_the_source_of_a_library(corpus, monkeypatch, error):
+    import peers
+    import run
+
+    class Refusing:
+        @staticmethod
+        def load(tokenizer):
+            raise error("Unsupported model: it\n\nLocation:\n    src/load_tokenizer/hf.rs:241:24")
+
+    monkeypatch.setitem(sys.modules, "peers.refusing_peer", Refusing)
+    with pytest.raises(peers.Unfit, match=r"^refused: Unsupported model: it$"):
+        peers.load_peer("refusing", sample.tokenizer_path())
+    assert peers.first_line(error()) == error.__name__
+    monkeypatch.setattr(run, "measure_apart", lambda wanted: {"unfit": "refused: it"})
+    assert "refused: it" in run.render_result(run.compare([measurement(corpus)], rounds=2))
+
+
+def test_a_failure_while_it_measures_is_told(corpus, tmp_path):
+    from run import measure_apart
+
+    (tmp_path / "t.json").write_text("{}")
+    outcome = measure_apart(replace(measurement(corpus, peer="tokbatch"), corpus=(str(tmp_path / "none"),)))
+    assert outcome["unfit"].startswith("failed: FileNotFoundError: ")
+    outcome = measure_apart(replace(measurement(corpus), tokenizer=str(tmp_path / "t.json")))
+    assert outcome["unfit"].startswith("refused: ")
+
+
+def test_who_is_not_measured_is_named_below_the_table():
+    from readme_figures import _reasons
+
+    def result(tokenizer, **libraries):
+        return {"tokenizer": tokenizer, "libraries": libraries}
+
+    times = {"rounds": [], "bytes": 1, "tokens": 1}
+    results = [result("a", x=times, y={"unfit": "no"}), result("b", x={"unfit": "not it"}, y={"unfit": "no"})]
+    assert _reasons(results) == ["Not measured:", "", "- y, a, b: no", "- x, b: not it", ""]
+    assert _reasons([result("a", x=times)]) == []
+
+
+@pytest.mark.parametrize("kind", ["Unigram", "BPE"])
+def test_a_model_of_sentencepiece_is_built_from_a_file(tmp_path, kind):
+    """Where it is installed, in the venv of the benchmarks: it gives the ids of `tokenizers`."""
+    pytest.importorskip("sentencepiece")
+    from peers.sentencepiece_peer import load
+
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": kind == "Unigram"}
+    bytes_ = {f"<0x{byte:02X}>": byte for byte in range(256)}
+    words = {token: 256 + index for index, token in enumerate(["<unk>", "▁", "a", "b", "▁a", "ab"])}
+    models = {
+        "Unigram": {"unk_id": 0, "vocab": [["<unk>", 0.0], ["▁", -3.0], ["▁a", -1.0], ["b", -2.0]]},
+        "BPE": {"vocab": bytes_ | words, "merges": ["▁ a", "a b"], "unk_token": "<unk>", "byte_fallback": True},
+    }
+    value = {"added_tokens": [], "pre_tokenizer": metaspace, "model": {"type": kind, **models[kind]}}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(value))
+    texts = pa.array(["ab a b", "b", "é", ""])
+    peer = load(path)
+    expected = Tokenizer.from_file(path).encode_batch(texts, add_special_tokens=False).flatten().to_pylist()
+    assert peer.ids(peer.encode(peer.prepare(texts))).tolist() == expected
+
+
 def test_tiktoken_gets_only_what_it_can_express():
     """Its adapter is pure Python up to the last step: the file's shape is looked at first."""
     pytest.importorskip("tiktoken")
@@ -135,7 +202,16 @@ def test_peers_are_imported_only_when_they_are_measured():
     done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "peers" in loaded
-    assert not loaded & {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens", "awkward"}
+    assert not loaded & {
+        "tokenizers",
+        "gigatoken",
+        "tiktoken",
+        "sentencepiece",
+        "tokie",
+        "fastokens",
+        "kitoken",
+        "awkward",
+    }
 
 
 def test_every_peer_has_a_file_and_only_it_imports_the_library():
@@ -150,7 +226,7 @@ def test_every_peer_has_a_file_and_only_it_imports_the_library():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
         }
-        rivals = names & {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens"}
+        rivals = names & {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens", "kitoken"}
         own = "tokenizers" if path.name == "datasets_map.py" else path.stem.removesuffix("_peer")
         assert rivals <= {own}, path
 
