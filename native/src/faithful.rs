@@ -130,10 +130,20 @@ fn last_pre_tokenizer(part: &PreTokenizer) -> &PreTokenizer {
     }
 }
 
+/// Whether a pre-tokenizer only cuts, or puts in nothing but a mark that is not ASCII.
+fn only_cuts(part: &PreTokenizer) -> bool {
+    match part {
+        PreTokenizer::Metaspace { replacement, .. } => !replacement.is_ascii(),
+        PreTokenizer::Sequence { .. } | PreTokenizer::ByteLevel { .. } => false,
+        _ => true,
+    }
+}
+
 /// Of characters that are replaced one by one, then bytes, then the whole.
 fn with_byte_fallback(spec: &TokenizerSpec, model: &Bpe, steps: &[Step], tokens: &AllStrings) -> Option<Rule> {
     let vocabulary = tokens.vocabulary();
-    let is_harmless = |content: &str| !content.is_empty() && !content.contains('<');
+    // What is put into a text, or into tokens, does not make the name of a byte token out of others.
+    let is_harmless = |content: &str| !content.is_empty() && !content.contains(['<', '0', 'x']);
     let count = steps.iter().take_while(|step| matches!(step, Step::Replace { .. })).count();
     let are_characters = steps[..count].iter().all(|step| match step {
         Step::Replace { search: Search::Text(text), content } => {
@@ -155,7 +165,11 @@ fn with_byte_fallback(spec: &TokenizerSpec, model: &Bpe, steps: &[Step], tokens:
         Some(Normalizer::Sequence { normalizers }) => normalizers.iter().all(keeps_text),
         Some(normalizer) => keeps_text(normalizer),
     };
-    let is_known = model.byte_fallback && are_characters && are_then_bytes && has_all && !is_one && are_kept;
+    let are_cut = spec.pre_tokenizer.as_ref().is_none_or(|part| match part {
+        PreTokenizer::Sequence { pretokenizers } => pretokenizers.iter().all(only_cuts),
+        part => only_cuts(part),
+    });
+    let is_known = model.byte_fallback && are_characters && are_then_bytes && has_all && !is_one && are_kept && are_cut;
     is_known.then(|| Rule::WithoutByteTokens(OnceLock::new()))
 }
 

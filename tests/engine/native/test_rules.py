@@ -79,6 +79,9 @@ WORD_TEXTS = [
 ]
 UNIGRAM_TEXTS = [" a b", "a  b", "a▁▁b", "é", "<", "<unk>", "＜unk＞ a", "a<", "< unk>", "ＡB", "▁▁", "  "]
 FALLBACK_TEXTS = [" ab", "  é", "▁a", " <0x41>", "<0x41>", " éab", " <0xé", "\x00 ", " Ab"]
+MADE = ["a< x41>", "< x41>", "<\u2581x41>", "a"]
+ZERO = {"replacement": "0", "prepend_scheme": "never", "split": False}
+SPACES = {"type": "Replace", "pattern": {"String": " "}, "content": "0"}
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "WordPiece": (wordpiece(), WORD_TEXTS),
     "with its unknown token added": (wordpiece(added("[UNK]", 0)), WORD_TEXTS),
@@ -94,6 +97,8 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "byte fallback": (fallback(), FALLBACK_TEXTS),
     "byte fallback with an added byte": (fallback(added("<0x42>", 700)), [*FALLBACK_TEXTS, " <0x42>", "é<0x42>"]),
     "a merge of a byte": (fallback(vocab={"<0x41>b": 800}), FALLBACK_TEXTS),
+    "a mark that makes a byte": (fallback() | {"pre_tokenizer": METASPACE | ZERO}, [*MADE, " ab"]),
+    "a normalizer that makes a byte": (fallback() | {"normalizer": SPACES, "pre_tokenizer": None}, [*MADE, "▁ab"]),
 }
 
 
