@@ -1,6 +1,6 @@
 //! Long pretokens and their ids, one behind the other in an arena, and an index into it by hash.
 
-use crate::hash::{hash_bytes, prefetch};
+use crate::hash::prefetch;
 
 /// See the module.
 pub struct LongTable {
@@ -16,7 +16,7 @@ impl LongTable {
     /// An empty table.
     pub fn new() -> LongTable {
         const BITS: u32 = 12;
-        LongTable { index: vec![(0, 0); 1 << BITS], shift: 64 - BITS, count: 0, arena: vec![0] }
+        LongTable { index: vec![(0, 0); 1 << BITS], shift: 32 - BITS, count: 0, arena: vec![0] }
     }
 
     /// Words in the arena.
@@ -31,11 +31,10 @@ impl LongTable {
         }
         let old = std::mem::take(&mut self.index);
         let bits = old.len().trailing_zeros() + 1;
-        self.shift = 64 - bits;
+        self.shift = 32 - bits;
         self.index = vec![(0, 0); 1 << bits];
         for item in old.into_iter().filter(|item| item.1 != 0) {
-            let (length, _, bytes) = self.entry(item.1);
-            let mut slot = self.home(hash_bytes(&as_bytes(bytes)[..length]));
+            let mut slot = self.home(u64::from(item.0));
             while self.index[slot].1 != 0 {
                 slot = (slot + 1) & (self.index.len() - 1);
             }
@@ -43,8 +42,9 @@ impl LongTable {
         }
     }
 
+    /// Where the search for a hash begins: its lower half tells, which the index has too.
     fn home(&self, hash: u64) -> usize {
-        (hash >> self.shift) as usize
+        (hash as u32 >> self.shift) as usize
     }
 
     /// Ask for the memory of the index for a hash.

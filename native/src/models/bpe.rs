@@ -181,7 +181,7 @@ impl Bpe {
         if let (Some(bytes), true, false) = (&bpe.bytes, merges_happen, bpe.is_odd) {
             let tokens = pretokens_of_entries(&bpe.vocabulary, input);
             let tokens = tokens.iter().map(|(token, &id)| (&token[..], id));
-            bpe.byte_merges = ByteMerges::build(&bpe.merges, &bytes.ids, tokens);
+            bpe.byte_merges = ByteMerges::build(&bpe.merges, &bytes.ids, tokens, bpe.whole.is_some());
         }
         Ok(bpe)
     }
@@ -474,7 +474,11 @@ impl PretokenModel for Bpe {
     ) {
         places.clear();
         places.resize(pretokens.len(), None);
-        let whole = self.whole.as_ref().map(|whole| {
+        let whole = match &self.byte_merges {
+            Some(merges) => merges.unmerged.as_ref(),
+            None => self.whole.as_ref(),
+        };
+        let whole = whole.map(|whole| {
             let hashes: Vec<u64> = pretokens.iter().map(|pretoken| whole.hash(pretoken)).collect();
             (whole, hashes)
         });

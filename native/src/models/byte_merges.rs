@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::byte_characters::{ByteCharacters, Parts};
 use super::merges::{Merges, NO_RANK};
+use super::vocabulary::Vocabulary;
 use crate::hash::{fold, prefetch, FastMap};
 use crate::stored_struct;
 use crate::tables::Table;
@@ -57,8 +58,10 @@ pub struct ByteMerges {
     /// For each number, the id.
     ids: Table<u32>,
     characters: ByteCharacters,
+    /// The tokens that their own bytes do not merge to, where a pretoken that is a token stays whole.
+    pub unmerged: Option<Vocabulary>,
 }
-stored_struct!(ByteMerges { buckets, shift, of_bytes, ids, characters });
+stored_struct!(ByteMerges { buckets, shift, of_bytes, ids, characters, unmerged });
 
 /// What one thread needs for it: the symbols of all rows, and for each row where they are and which pretoken it is.
 #[derive(Default)]
@@ -84,32 +87,39 @@ struct Row {
 }
 
 impl ByteMerges {
-    /// Build from the merges, the ids of bytes, and the tokens as bytes. None: there are too many.
+    /// Build from the merges, the ids of bytes, and the tokens as bytes, of which pretokens may `stay_whole`. None: there are
+    /// too many.
     pub fn build<'a>(
         merges: &Merges,
         bytes: &[u32; 256],
         tokens: impl Iterator<Item = (&'a [u8], u32)>,
+        stay_whole: bool,
     ) -> Option<ByteMerges> {
+        let mut unmerged = vec![];
         let mut last = vec![];
         let mut symbols = vec![];
         let mut characters = vec![];
         let mut ends: FastMap<u32, (u8, u8)> = FastMap::default();
         let mut work = 0;
-        for (token, id) in tokens.filter(|(token, _)| (2..=LONGEST).contains(&token.len())) {
-            work += token.len() * token.len();
+        for (token, id) in tokens.filter(|(token, _)| token.len() > 1) {
+            symbols.clear();
+            if token.len() <= LONGEST {
+                work += token.len() * token.len();
+                symbols.extend(token.iter().map(|&byte| bytes[byte as usize]));
+            }
             if work > MOST_WORK {
                 return None;
             }
-            symbols.clear();
-            symbols.extend(token.iter().map(|&byte| bytes[byte as usize]));
-            let Some((rank, left, right)) = last_merge(merges, &mut symbols, |_| ()) else { continue };
-            if symbols == [id] {
-                last.push([rank, left, right, id]);
-                ends.insert(id, (token[0], token[token.len() - 1]));
-                let mut text = std::str::from_utf8(token).unwrap_or("").chars();
-                if let (Some(character), None) = (text.next(), text.next()) {
-                    characters.push((character, id));
-                }
+            let merge = last_merge(merges, &mut symbols, |_| ());
+            let Some((rank, left, right)) = merge.filter(|_| symbols == [id]) else {
+                unmerged.push((token, id));
+                continue;
+            };
+            last.push([rank, left, right, id]);
+            ends.insert(id, (token[0], token[token.len() - 1]));
+            let mut text = std::str::from_utf8(token).unwrap_or("").chars();
+            if let (Some(character), None) = (text.next(), text.next()) {
+                characters.push((character, id));
             }
         }
         if last.len() + 256 >= NOBODY as usize - 1 {
@@ -157,7 +167,15 @@ impl ByteMerges {
                 bucket = (bucket + 1) & (size - 1);
             }
         }
-        Some(ByteMerges { buckets: buckets.into(), shift, of_bytes: of_bytes.into(), ids: ids.into(), characters })
+        let unmerged = stay_whole.then(|| Vocabulary::new(unmerged.into_iter()));
+        Some(ByteMerges {
+            buckets: buckets.into(),
+            shift,
+            of_bytes: of_bytes.into(),
+            ids: ids.into(),
+            characters,
+            unmerged,
+        })
     }
 
     /// What two tokens merge to, or `NOTHING`.
@@ -207,6 +225,7 @@ impl ByteMerges {
         places: &mut [Option<(u32, u32)>],
     ) {
         let Rows { symbols, short, middle, long } = rows;
+        let first = ids.len();
         symbols.clear();
         [&mut *short, middle, long].into_iter().for_each(Vec::clear);
         for number in numbers {
@@ -215,10 +234,14 @@ impl ByteMerges {
             if pretoken.len() > LONGEST {
                 continue;
             }
-            let mut place = 0;
+            let (mut place, mut before) = (0, 0);
             while place < pretoken.len() {
                 let (symbol, length) = self.characters.at(pretoken, place);
+                if before | symbol > 255 && place > 0 {
+                    self.ask(before, symbol);
+                }
                 symbols.push(symbol);
+                before = symbol;
                 place += length;
             }
             match symbols.len() - start {
@@ -231,9 +254,13 @@ impl ByteMerges {
         self.merge_up_to::<16>(short, symbols, ids, places);
         self.merge_up_to::<32>(middle, symbols, ids, places);
         self.merge_up_to::<SHORT>(long, symbols, ids, places);
+        // All at once, so that none of the looks into memory waits for another.
+        for id in &mut ids[first..] {
+            *id = self.ids[*id as usize];
+        }
     }
 
-    /// The same for such as have at most `N` symbols.
+    /// The same for such as have at most `N` symbols, with numbers instead of ids.
     ///
     /// Several rows are in work at a time. The table of pairs is larger than the nearer caches, so each look into it waits;
     /// a row asks for its memory and gives its turn to the others.
@@ -263,7 +290,7 @@ impl ByteMerges {
                 let first = ids.len() as u32;
                 let mut alive = row.alive;
                 while alive != 0 {
-                    ids.push(self.ids[row.symbols[alive.trailing_zeros() as usize] as usize]);
+                    ids.push(row.symbols[alive.trailing_zeros() as usize]);
                     alive &= alive - 1;
                 }
                 places[row.number as usize] = Some((first, ids.len() as u32));
@@ -452,6 +479,14 @@ mod tests {
         (Merges::new(&merges).unwrap(), bytes, tokens)
     }
 
+    /// What the heap makes of a text.
+    fn expected(merges: &Merges, bytes: &[u32; 256], text: &[u8]) -> Vec<u32> {
+        let mut symbols: Vec<u32> = text.iter().map(|&byte| bytes[byte as usize]).collect();
+        let mut row = LongRow::default();
+        merges.merge_long(&mut symbols, &mut row);
+        (0..text.len()).filter(|&at| row.is_first(at)).map(|at| symbols[at]).collect()
+    }
+
     #[test]
     fn rows_of_bytes_are_merged_as_the_heap_does() {
         let mut random = Random(99);
@@ -459,7 +494,12 @@ mod tests {
         for _ in 0..if cfg!(miri) { 3 } else { 1500 } {
             let (merges, bytes, tokens) = hostile(&mut random);
             let entries = tokens.iter().map(|(token, &id)| (&token[..], id));
-            let byte_merges = ByteMerges::build(&merges, &bytes, entries).unwrap();
+            let byte_merges = ByteMerges::build(&merges, &bytes, entries, true).unwrap();
+            let unmerged = byte_merges.unmerged.as_ref().expect("it was wanted");
+            for (token, &id) in &tokens {
+                let merged = expected(&merges, &bytes, token) == [id];
+                assert_eq!(unmerged.id(token), (!merged).then_some(id), "{token:?}");
+            }
             let texts: Vec<Vec<u8>> = (0..40)
                 .map(|_| {
                     let mut text = vec![];
@@ -477,10 +517,7 @@ mod tests {
             let (mut ids, mut places) = (vec![], vec![None; pretokens.len()]);
             byte_merges.merge(&pretokens, 0..pretokens.len() as u32, &mut Rows::default(), &mut ids, &mut places);
             for (text, place) in texts.iter().zip(places) {
-                let mut symbols: Vec<u32> = text.iter().map(|&byte| bytes[byte as usize]).collect();
-                let mut row = LongRow::default();
-                merges.merge_long(&mut symbols, &mut row);
-                let expected: Vec<u32> = (0..text.len()).filter(|&at| row.is_first(at)).map(|at| symbols[at]).collect();
+                let expected = expected(&merges, &bytes, text);
                 match place {
                     Some((first, end)) => assert_eq!(ids[first as usize..end as usize], expected, "{text:?}"),
                     None => assert!(text.len() > SHORT),
