@@ -158,24 +158,33 @@ impl<S: Default> Cache<S> {
     fn ask<const HAS_SKIPPED: bool>(&self, batch: &mut Batch) {
         let Batch { text, spans, keys, homes, .. } = batch;
         let place = |bound: u32| if HAS_SKIPPED { bound & !SKIP } else { bound };
+        // What is passed over is very long here, so that there is nothing to foretell.
+        let mut lengths = [0u8; BATCH];
+        for (length, bounds) in lengths.iter_mut().zip(spans.windows(2)) {
+            *length = place(bounds[1]).wrapping_sub(bounds[0]).min(SHORT as u32 + 1) as u8;
+        }
+        let homes_of = self.short.homes();
+        for (((&bound, &length), key), home) in spans.iter().zip(&lengths).zip(&mut *keys).zip(&mut *homes) {
+            let start = place(bound) as usize;
+            *key = match text.get(start..start + 16) {
+                Some(bytes) => Key::new(bytes.try_into().expect("16 bytes"), length),
+                None => Key::at_end(&text[start.min(text.len())..], length),
+            };
+            *home = homes_of.ask(*key);
+        }
+        let is_other = |length: u8| length > SHORT as u8;
         // As long as a byte counts, so that no index is out of it.
         let mut others = [0u8; 256];
         let mut other_count = 0u8;
-        let homes_of = self.short.homes();
-        for (at, ((bounds, key), home)) in spans.windows(2).zip(&mut *keys).zip(&mut *homes).enumerate() {
-            let start = place(bounds[0]) as usize;
-            // What is passed over is very long here, so that there is nothing to foretell.
-            let length = place(bounds[1]).wrapping_sub(bounds[0]) as usize;
-            *key = match text.get(start..start + 16) {
-                Some(bytes) => Key::new(bytes.try_into().expect("16 bytes"), length),
-                None => Key::at_end(&text[start..], length),
-            };
-            *home = homes_of.ask(*key);
-            others[usize::from(other_count)] = at as u8;
-            other_count += u8::from(length > SHORT);
+        if lengths.iter().fold(false, |any, &length| any | is_other(length)) {
+            for (at, &length) in lengths.iter().enumerate() {
+                others[usize::from(other_count)] = at as u8;
+                other_count += u8::from(is_other(length));
+            }
         }
-        for &at in &others[..usize::from(other_count)] {
-            let at = at as usize;
+        let others = &others[..usize::from(other_count)];
+        for &at in others {
+            let at = usize::from(at);
             if spans[at] & SKIP != 0 {
                 (keys[at], homes[at]) = (Key::NOTHING, self.short.nothing());
             } else {
@@ -184,7 +193,7 @@ impl<S: Default> Cache<S> {
                 self.long.ask(hash);
             }
         }
-        for &at in &others[..usize::from(other_count)] {
+        for &at in others {
             if let Some(hash) = keys[usize::from(at)].long_hash() {
                 self.long.ask_further(hash);
             }

@@ -17,10 +17,10 @@ struct Masks {
     tag: u64,
 }
 
-const MASKS: [Masks; SHORT + 2] = {
-    let mut masks = [Masks { kept: [0; 2], tag: 0 }; SHORT + 2];
+const MASKS: [Masks; 32] = {
+    let mut masks = [Masks { kept: [0; 2], tag: 0 }; 32];
     let mut length = 0;
-    while length < SHORT + 2 {
+    while length < masks.len() {
         let kept = if length == 0 || length > SHORT { 0 } else { u128::MAX >> (128 - 8 * length) };
         masks[length] = Masks { kept: [kept as u64, (kept >> 64) as u64], tag: (length as u64) << 56 };
         length += 1;
@@ -32,18 +32,18 @@ impl Key {
     /// The key of the empty pretoken, and of what is passed over.
     pub const NOTHING: Key = Key([0; 2]);
 
-    /// The key of the first `length` of these bytes.
+    /// The key of the first `length` of these bytes. Of a longer one it is as good as none.
     #[inline(always)]
-    pub fn new(bytes: &[u8; 16], length: usize) -> Key {
-        let masks = &MASKS[length.min(SHORT + 1)];
+    pub fn new(bytes: &[u8; 16], length: u8) -> Key {
+        let masks = &MASKS[usize::from(length) % MASKS.len()];
         let word = u128::from_le_bytes(*bytes);
         Key([word as u64 & masks.kept[0], (word >> 64) as u64 & masks.kept[1] | masks.tag])
     }
 
     /// The same of fewer than 16 bytes.
     #[cold]
-    pub fn at_end(bytes: &[u8], length: usize) -> Key {
-        Key::of(&bytes[..length.min(bytes.len())])
+    pub fn at_end(bytes: &[u8], length: u8) -> Key {
+        Key::of(&bytes[..usize::from(length).min(bytes.len())])
     }
 
     /// The key of all of these bytes.
@@ -51,7 +51,7 @@ impl Key {
         let mut first = [0; 16];
         let length = bytes.len().min(16);
         first[..length].copy_from_slice(&bytes[..length]);
-        Key::new(&first, bytes.len())
+        Key::new(&first, bytes.len().min(SHORT + 1) as u8)
     }
 
     /// The key of a pretoken that is too long, with the hash that it carries.
