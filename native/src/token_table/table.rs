@@ -274,9 +274,14 @@ impl TokenTable {
         (data, start, end): (&[u8], usize, usize),
         room: &mut Vec<u8>,
     ) -> bool {
-        let steps = decoder.steps.as_ref().map_or(0, Vec::len);
-        if matches!(self.tail, Tail::Whole { first_step, .. } if first_step < steps) {
-            return false;
+        if let Tail::Whole { first_step, .. } = self.tail {
+            match decoder.steps.as_deref().unwrap_or_default()[first_step..] {
+                [] => {}
+                [Step::Strip { content, start: most, stop: 0 }] if content.is_ascii() => {
+                    return self.agrees_stripped(ids, (content as u8, most), (data, start, end), room);
+                }
+                _ => return false,
+            }
         }
         let (first, middle, last) = self.ends(ids);
         if first.is_none() && last.is_none() {
@@ -304,6 +309,31 @@ impl TokenTable {
             None => at == end,
             Some(bytes) => bytes.is_some_and(|bytes| data[at..end] == bytes[..]),
         }
+    }
+}
+
+impl TokenTable {
+    /// The same where up to `most` times `content` is stripped off the beginning of the whole: told where it is seen in the
+    /// first token how often that is.
+    fn agrees_stripped(
+        &self,
+        ids: &[u32],
+        (content, most): (u8, usize),
+        (data, start, end): (&[u8], usize, usize),
+        room: &mut Vec<u8>,
+    ) -> bool {
+        if self.depends_on.is_first || self.depends_on.is_last {
+            return false;
+        }
+        let Some((&id, others)) = ids.split_first() else { return start == end };
+        let Kind::Text(bytes) = self.slots.kind(id) else { return false };
+        let count = bytes.iter().take_while(|&&byte| byte == content).count();
+        if count == bytes.len() && count < most {
+            return false;
+        }
+        let bytes = &bytes[count.min(most)..];
+        data[start..end].starts_with(bytes)
+            && self.slots.agreement(others, data, start + bytes.len(), room) == Some(end)
     }
 }
 
