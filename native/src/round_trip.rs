@@ -239,7 +239,7 @@ impl Verifier<'_> {
         let has_plain_slices = room.absorbed.is_empty() && self.added.are_plain;
         let record = if has_plain_slices { self.on_record(text, ids.0, room.has_unknown) } else { OnRecord::Nothing };
         let known = if let OnRecord::Told(is_faithful) = record { Some(verdict_of(is_faithful)) } else { None };
-        if let Some(verdict) = known.filter(|_| self.decoder.tells_all_of(text)) {
+        if let Some(verdict) = known.filter(|_| self.decoder.tells_all_of(text, body)) {
             return Ok(verdict);
         }
         room.decoded.clear();

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::tables::Tables;
 
 use self::slots::Kind;
-use self::table::{Tail, TokenTable};
+use self::table::{End, Tail, TokenTable};
 
 /// The largest id in a column: those are of 32 bits with a sign.
 const LARGEST: u32 = i32::MAX as u32;
@@ -129,15 +129,16 @@ impl ColumnDecoder {
         self.write_strings(strings(last).into_iter(), end, bytes)
     }
 
-    /// Whether `agrees` says false of this text only where it is another one: no bytes were replaced in it.
-    pub fn tells_all_of(&self, text: &str) -> bool {
+    /// Whether `agrees` says false of this text, and of these ids, only where it is another one: no bytes were replaced in it.
+    pub fn tells_all_of(&self, text: &str, ids: &[u32]) -> bool {
         let Some(table) = &self.table else { return false };
-        let steps = self.decoder.steps.as_ref().map_or(0, Vec::len);
-        let (is_lossy, goes_on) = match table.tail {
-            Tail::Joined => (table.has_byte_runs, false),
-            Tail::Whole { is_lossy, first_step } => (is_lossy || table.has_byte_runs, first_step < steps),
+        let is_lossy = table.has_byte_runs || matches!(table.tail, Tail::Whole { is_lossy: true, .. });
+        let is_told = match table.end(&self.decoder) {
+            End::Nothing => true,
+            End::Strip { content, most } => ids.is_empty() || table.stripped_first(ids, content, most).is_some(),
+            End::More => false,
         };
-        !goes_on && (!is_lossy || memchr::memmem::find(text.as_bytes(), "\u{FFFD}".as_bytes()).is_none())
+        is_told && (!is_lossy || memchr::memmem::find(text.as_bytes(), "\u{FFFD}".as_bytes()).is_none())
     }
 
     /// Give the text of ids by the general road.

@@ -14,6 +14,16 @@ pub enum Tail {
     Whole { is_lossy: bool, first_step: usize },
 }
 
+/// What is done to the whole, when the bytes of tokens are joined.
+pub enum End {
+    /// Nothing.
+    Nothing,
+    /// Up to `most` times a character goes from its beginning.
+    Strip { content: u8, most: usize },
+    /// Something else.
+    More,
+}
+
 /// The table of one decoder, with or without special tokens.
 pub struct TokenTable {
     pub slots: Slots,
@@ -274,14 +284,15 @@ impl TokenTable {
         (data, start, end): (&[u8], usize, usize),
         room: &mut Vec<u8>,
     ) -> bool {
-        if let Tail::Whole { first_step, .. } = self.tail {
-            match decoder.steps.as_deref().unwrap_or_default()[first_step..] {
-                [] => {}
-                [Step::Strip { content, start: most, stop: 0 }] if content.is_ascii() => {
-                    return self.agrees_stripped(ids, (content as u8, most), (data, start, end), room);
-                }
-                _ => return false,
+        match self.end(decoder) {
+            End::Nothing => {}
+            End::Strip { .. } if ids.is_empty() => return start == end,
+            End::Strip { content, most } => {
+                let Some(bytes) = self.stripped_first(ids, content, most) else { return false };
+                let is_begun = data[start..end].starts_with(bytes);
+                return is_begun && self.slots.agreement(&ids[1..], data, start + bytes.len(), room) == Some(end);
             }
+            End::More => return false,
         }
         let (first, middle, last) = self.ends(ids);
         if first.is_none() && last.is_none() {
@@ -313,27 +324,25 @@ impl TokenTable {
 }
 
 impl TokenTable {
-    /// The same where up to `most` times `content` is stripped off the beginning of the whole: told where it is seen in the
-    /// first token how often that is.
-    fn agrees_stripped(
-        &self,
-        ids: &[u32],
-        (content, most): (u8, usize),
-        (data, start, end): (&[u8], usize, usize),
-        room: &mut Vec<u8>,
-    ) -> bool {
-        if self.depends_on.is_first || self.depends_on.is_last {
-            return false;
+    /// What is done to the whole.
+    pub fn end(&self, decoder: &Decoder) -> End {
+        let Tail::Whole { first_step, .. } = self.tail else { return End::Nothing };
+        match decoder.steps.as_deref().unwrap_or_default()[first_step..] {
+            [] => End::Nothing,
+            [Step::Strip { content, start: most, stop: 0 }] if content.is_ascii() => {
+                End::Strip { content: content as u8, most }
+            }
+            _ => End::More,
         }
-        let Some((&id, others)) = ids.split_first() else { return start == end };
-        let Kind::Text(bytes) = self.slots.kind(id) else { return false };
+    }
+
+    /// What is left of the first token where up to `most` times `content` is stripped off the beginning of the whole. None:
+    /// it is not seen in the first token how often that is.
+    pub fn stripped_first(&self, ids: &[u32], content: u8, most: usize) -> Option<&[u8]> {
+        let (&id, false) = (ids.first()?, self.depends_on.is_first || self.depends_on.is_last) else { return None };
+        let Kind::Text(bytes) = self.slots.kind(id) else { return None };
         let count = bytes.iter().take_while(|&&byte| byte == content).count();
-        if count == bytes.len() && count < most {
-            return false;
-        }
-        let bytes = &bytes[count.min(most)..];
-        data[start..end].starts_with(bytes)
-            && self.slots.agreement(others, data, start + bytes.len(), room) == Some(end)
+        (count < bytes.len() || count >= most).then(|| &bytes[count.min(most)..])
     }
 }
 
