@@ -91,19 +91,15 @@ mod x86 {
     const LANE: usize = 32;
 
     /// Sixteen bytes, twice.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn twice(bytes: &[u8; MOST_CODES]) -> __m256i {
-        // SAFETY: sixteen bytes are read.
-        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+    #[inline(always)]
+    fn twice(bytes: &[u8; MOST_CODES]) -> __m256i {
+        bytemuck::cast([*bytes, *bytes])
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn load(bytes: &[u8], at: usize) -> __m256i {
-        let bytes: &[u8; LANE] = bytes[at..at + LANE].try_into().expect("32 bytes");
-        // SAFETY: 32 bytes are read.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    #[inline(always)]
+    fn load(bytes: &[u8], at: usize) -> __m256i {
+        let bytes: [u8; LANE] = bytes[at..at + LANE].try_into().expect("32 bytes");
+        bytemuck::cast(bytes)
     }
 
     /// Write the code of each byte. A byte's upper half chooses one of eight tables of sixteen codes; a byte of another one
@@ -112,6 +108,7 @@ mod x86 {
     /// # Safety
     ///
     /// The processor has AVX2.
+    // SAFETY: it is only unsafe to call it without AVX2.
     #[target_feature(enable = "avx2")]
     pub unsafe fn write_codes(windows: &Windows, source: &[u8], codes: &mut [u8]) {
         // What has code 0 throughout is not looked at.
@@ -120,8 +117,7 @@ mod x86 {
         for (row, table) in windows.codes.chunks_exact(MOST_CODES).enumerate() {
             if table.iter().any(|&code| code != 0) {
                 let table: &[u8; MOST_CODES] = table.try_into().expect("sixteen codes");
-                // SAFETY: the processor has AVX2.
-                tables[count] = (_mm256_set1_epi8((row << 4) as i8), unsafe { twice(table) });
+                tables[count] = (_mm256_set1_epi8((row << 4) as i8), twice(table));
                 count += 1;
             }
         }
@@ -134,19 +130,16 @@ mod x86 {
                 let places = _mm256_adds_epu8(_mm256_xor_si256(bytes, row), beyond);
                 all = _mm256_or_si256(all, _mm256_shuffle_epi8(table, places));
             }
-            // SAFETY: 32 bytes are written.
-            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), all) };
+            *to = bytemuck::cast(all);
         };
         let whole = source.len() / LANE * LANE;
         for at in (0..whole).step_by(LANE) {
-            // SAFETY: the processor has AVX2.
-            write(unsafe { load(source, at) }, &mut codes[at..at + LANE]);
+            write(load(source, at), &mut codes[at..at + LANE]);
         }
         if whole < source.len() {
             let mut last = [0; LANE];
             last[..source.len() - whole].copy_from_slice(&source[whole..]);
-            // SAFETY: the processor has AVX2.
-            write(unsafe { load(&last, 0) }, &mut codes[whole..whole + LANE]);
+            write(load(&last, 0), &mut codes[whole..whole + LANE]);
         }
     }
 
@@ -155,14 +148,14 @@ mod x86 {
     /// # Safety
     ///
     /// The processor has AVX2.
+    // SAFETY: it is only unsafe to call it without AVX2.
     #[target_feature(enable = "avx2")]
     pub unsafe fn scan(windows: &Windows, codes: &[u8], begins: &mut [u64], unknown: &mut [u64]) {
         let zero = _mm256_setzero_si256();
         let mut tables = [[zero; WIDTH]; GROUPS];
         for (group, tables) in tables.iter_mut().enumerate() {
             for (place, table) in tables.iter_mut().enumerate() {
-                // SAFETY: the processor has AVX2.
-                *table = unsafe { twice(windows.allowing(group, place)) };
+                *table = twice(windows.allowing(group, place));
             }
         }
         for (word, (begins, unknown)) in begins.iter_mut().zip(unknown).enumerate() {
@@ -171,8 +164,7 @@ mod x86 {
             for half in 0..2 {
                 let mut products = [zero; GROUPS];
                 for place in 0..WIDTH {
-                    // SAFETY: the processor has AVX2.
-                    let codes = unsafe { load(codes, half * LANE + place) };
+                    let codes = load(codes, half * LANE + place);
                     for (products, tables) in products.iter_mut().zip(&tables) {
                         let allowing = _mm256_shuffle_epi8(tables[place], codes);
                         *products = if place == 0 { allowing } else { _mm256_and_si256(*products, allowing) };

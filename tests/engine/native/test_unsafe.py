@@ -14,6 +14,7 @@ KNOWN = {
     "cache/long.rs": 1,  # words read as bytes
     "cache/short.rs": 3,  # ids written behind the end of a vector in which there is room
     "hash.rs": 1,  # prefetching
+    "patterns/scan.rs": 3,  # two functions for processors with AVX2, and where they are called
     "patterns/splitter.rs": 1,  # the step of the transducer, without a look at the length of its table
     "python.rs": 2,  # buffers of the interpreter, in and out
     "table_file.rs": 1,  # a file that is mapped into memory
