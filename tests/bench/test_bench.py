@@ -18,6 +18,7 @@ import pytest
 from tokbatch import Tokenizer, sample
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+RIVALS = {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens", "kitoken"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -202,16 +203,7 @@ def test_peers_are_imported_only_when_they_are_measured():
     done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "peers" in loaded
-    assert not loaded & {
-        "tokenizers",
-        "gigatoken",
-        "tiktoken",
-        "sentencepiece",
-        "tokie",
-        "fastokens",
-        "kitoken",
-        "awkward",
-    }
+    assert not loaded & (RIVALS | {"awkward"})
 
 
 def test_every_peer_has_a_file_and_only_it_imports_the_library():
@@ -226,7 +218,7 @@ def test_every_peer_has_a_file_and_only_it_imports_the_library():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
         }
-        rivals = names & {"tokenizers", "gigatoken", "tiktoken", "sentencepiece", "tokie", "fastokens", "kitoken"}
+        rivals = names & RIVALS
         own = "tokenizers" if path.name == "datasets_map.py" else path.stem.removesuffix("_peer")
         assert rivals <= {own}, path
 

@@ -84,7 +84,7 @@ impl ShortTable {
     pub fn grow(&mut self) {
         let mut larger = ShortTable::new(2 * self.slots());
         for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
-            let place = larger.free_place(entry.key);
+            let place = larger.find(entry.key).expect_err("a key is moved once");
             *larger.at(place) = entry;
         }
         larger.count = self.count;
@@ -126,10 +126,6 @@ impl ShortTable {
             }
             pair = (pair + 1) & (pairs.len() - 2);
         }
-    }
-
-    fn free_place(&self, key: Key) -> usize {
-        self.find(key).expect_err("a key is moved once")
     }
 
     /// Whether there is such a pretoken.

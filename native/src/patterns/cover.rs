@@ -21,11 +21,7 @@ impl WindowSet {
         let mut rows = vec![0; codes.pow(WIDTH as u32 - 1)];
         for (index, row) in rows.iter_mut().enumerate() {
             let mut window = [0; WIDTH];
-            let mut rest = index;
-            for place in (0..WIDTH - 1).rev() {
-                window[place] = rest % codes;
-                rest /= codes;
-            }
+            window[..WIDTH - 1].copy_from_slice(&first_codes(index, codes));
             for code in 0..codes {
                 window[WIDTH - 1] = code;
                 *row |= u16::from(holds(window)) << code;
@@ -80,10 +76,8 @@ impl WindowSet {
             .map(|row| {
                 let mut product = [0; WIDTH];
                 product[WIDTH - 1] = 1 << self.rows[row].trailing_zeros();
-                let mut rest = row;
-                for place in (0..WIDTH - 1).rev() {
-                    product[place] = 1 << (rest % self.codes);
-                    rest /= self.codes;
+                for (place, code) in first_codes(row, self.codes).into_iter().enumerate() {
+                    product[place] = 1 << code;
                 }
                 product
             })
@@ -94,10 +88,8 @@ impl WindowSet {
     fn hull(&self) -> Product {
         let mut hull = [0; WIDTH];
         for (row, &last) in self.rows.iter().enumerate().filter(|(_, &last)| last != 0) {
-            let mut rest = row;
-            for place in (0..WIDTH - 1).rev() {
-                hull[place] |= 1 << (rest % self.codes);
-                rest /= self.codes;
+            for (place, code) in first_codes(row, self.codes).into_iter().enumerate() {
+                hull[place] |= 1 << code;
             }
             hull[WIDTH - 1] |= last;
         }
@@ -148,6 +140,17 @@ impl WindowSet {
         }
         product
     }
+}
+
+/// The codes of a row: all of a window but the last.
+fn first_codes(row: usize, codes: usize) -> [usize; WIDTH - 1] {
+    let mut rest = row;
+    let mut first = [0; WIDTH - 1];
+    for code in first.iter_mut().rev() {
+        *code = rest % codes;
+        rest /= codes;
+    }
+    first
 }
 
 /// A bit for each code.

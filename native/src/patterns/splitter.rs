@@ -68,7 +68,7 @@ pub struct Splitter {
     scanner: Scanner,
     /// Where windows do not tell.
     unknown: Vec<u64>,
-    /// A second bitmap, for what is stepped through after a scan; empty otherwise.
+    /// A second bitmap, for what is stepped through after a scan; otherwise no bit is set in it.
     stepped: Vec<u64>,
     /// How many texts are not scanned now, and how many it will be after the next scan in vain.
     rest: u32,
@@ -177,13 +177,13 @@ impl Splitter {
             }
             for lane in &mut lanes {
                 if let Some(short) = lane.take_if(|lane| !lane.has_burst()) {
-                    self.finish_alone(run, &mut { short });
+                    self.finish_alone(run, short);
                     *lane = self.next_lane(run, &mut queue);
                 }
             }
         }
         for lane in lanes.into_iter().flatten() {
-            self.finish_alone(run, &mut { lane });
+            self.finish_alone(run, lane);
         }
     }
 
@@ -197,23 +197,24 @@ impl Splitter {
             if lane.has_burst() {
                 return Some(lane);
             }
-            self.finish_alone(run, &mut { lane });
+            self.finish_alone(run, lane);
         }
         None
     }
 
-    /// Go to the end of a segment.
-    fn finish_alone(&mut self, run: &Run, lane: &mut Lane) {
-        let Lane { end, is_last, .. } = *lane;
+    /// Go to the end of a segment, and give the lane there.
+    fn finish_alone(&mut self, run: &Run, mut lane: Lane) -> Lane {
+        let Lane { end, is_last, .. } = lane;
         while lane.at < end {
             let length = BURST.min(end - lane.at);
             let mut rows = [lane.row];
             let [told] = burst(run.machine, [&run.source[lane.at..lane.at + length]], &mut rows, length);
-            self.after_burst(run, lane, length, told, rows[0]);
+            self.after_burst(run, &mut lane, length, told, rows[0]);
         }
         if is_last {
             self.tell_end(run.machine, end, to_single(run.machine, lane.row));
         }
+        lane
     }
 
     /// Take over what a burst has come to.

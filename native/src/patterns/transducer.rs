@@ -443,14 +443,6 @@ impl Transducer {
         self.windows = Windows::build(self);
     }
 
-    /// Where a symbol leads from a row: the next row, without what is told.
-    fn next_row(&self, cell: u32) -> u32 {
-        match self.table[cell as usize] >> 8 {
-            row if row == self.trap => self.retraction(cell).map_or(row, |retraction| retraction.row),
-            row => row,
-        }
-    }
-
     /// The transition that leads into the trap in `table`.
     pub fn retraction(&self, cell: u32) -> Option<Retraction> {
         let place = self.retractions.binary_search_by_key(&cell, |retraction| retraction.cell).ok()?;
@@ -480,8 +472,8 @@ impl Transducer {
                     synchronising.push(0);
                     continue;
                 }
-                let cells = set.iter().map(|&state| state * self.symbols as u32 + symbol);
-                let mut next: Vec<u32> = cells.map(|cell| self.next_row(cell) / self.symbols as u32).collect();
+                let step = |&state: &u32| self.step(state as usize, symbol as usize).0 as u32;
+                let mut next: Vec<u32> = set.iter().map(step).collect();
                 next.sort_unstable();
                 next.dedup();
                 let new = sets.len() as u32;

@@ -47,7 +47,7 @@ impl Splitter {
         let words = first..first + run.source.len().div_ceil(64);
         self.unknown.resize(self.bits.len(), 0);
         self.scanner.scan(windows, run.source, &mut self.bits[words.clone()], &mut self.unknown[words]);
-        self.stepped.clear();
+        // No bit is set in it: `take_stepped` leaves none.
         self.stepped.resize(self.bits.len(), 0);
         let (mut done, mut left) = (0, most);
         for stretch in stretches.iter().filter(|stretch| stretch.start < stretch.end) {
@@ -96,8 +96,8 @@ impl Splitter {
         least: usize,
     ) -> usize {
         let machine = run.machine;
-        let mut lane = Lane { at, end: least.min(stretch.end), row: to_pairs(machine, row), is_last: false };
-        self.finish_alone(run, &mut lane);
+        let lane = Lane { at, end: least.min(stretch.end), row: to_pairs(machine, row), is_last: false };
+        let lane = self.finish_alone(run, lane);
         (at, row) = (lane.at, to_single(machine, lane.row));
         while at < stretch.end && !machine.is_closed(row) {
             let entry = machine.table[(row + u32::from(machine.symbol_of[run.source[at] as usize])) as usize];
