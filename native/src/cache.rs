@@ -128,7 +128,10 @@ impl<S: Default> Cache<S> {
                 let next_event = loop {
                     match events.peek() {
                         Some(&&(span, event)) if span as usize <= first + at => {
-                            self.settle(model, &batch, at, output);
+                            // An id can come behind what waits; at the end of a document all has to be there.
+                            if event == Event::EndOfDocument {
+                                self.settle(model, &batch, at, output);
+                            }
                             on_event(event, output);
                             events.next();
                         }

@@ -29,7 +29,6 @@ pub mod marks;
 pub mod models;
 pub mod normal_forms;
 pub mod normalizers;
-pub mod number_set;
 pub mod offsets;
 pub mod padding;
 pub mod pages;

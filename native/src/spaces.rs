@@ -11,7 +11,6 @@
 
 use crate::error::{Error, Result};
 use crate::models::bpe::Bpe;
-use crate::number_set::NumberSet;
 use crate::spec::PrependScheme;
 use crate::stored_struct;
 use crate::tables::Table;
@@ -34,19 +33,26 @@ pub struct SpaceCutter {
     seams: Seams,
 }
 
+/// Bytes that are cut at once.
+const BLOCK: usize = 256;
+/// Bits of `Seams::others` a pair.
+const BITS_A_PAIR: usize = 32;
+
 /// The pairs of characters that stand side by side in some merge; the mark is a space here.
 pub struct Seams {
     /// For two ASCII bytes (first * 128 + second), whether they do: 0 or 1.
     ascii: Table<u8>,
-    /// The pairs of which one is not ASCII (see `pair`).
-    others: NumberSet,
+    /// A bit for each hash of two characters of which one is not ASCII. One pair of thirty or fewer that merges in no way
+    /// has the hash of one that does; it is not cut, which is as right as to cut it.
+    others: Table<u64>,
+    shift: u32,
 }
-stored_struct!(Seams { ascii, others });
+stored_struct!(Seams { ascii, others, shift });
 
-/// Two characters as one number.
+/// The number of the bit for two characters.
 #[inline(always)]
-fn pair(left: char, right: char) -> u64 {
-    u64::from(left as u32) << 32 | u64::from(right as u32)
+fn bit_of(left: u32, right: u32, shift: u32) -> usize {
+    ((u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize
 }
 
 #[inline(always)]
@@ -79,10 +85,29 @@ impl Seams {
             if last.is_ascii() && first.is_ascii() {
                 ascii[last as usize * 128 + first as usize] = 1;
             } else {
-                others.push(pair(last, first));
+                others.push((last as u32, first as u32));
             }
         }
-        Ok(Seams { ascii: ascii.into(), others: NumberSet::new(&others) })
+        others.sort_unstable();
+        others.dedup();
+        let size = (others.len() * BITS_A_PAIR).next_power_of_two().max(64);
+        let shift = 64 - size.trailing_zeros();
+        let mut bits = vec![0u64; size / 64];
+        for (left, right) in others {
+            let bit = bit_of(left, right, shift);
+            bits[bit / 64] |= 1 << (bit % 64);
+        }
+        Ok(Seams { ascii: ascii.into(), others: bits.into(), shift })
+    }
+
+    /// Whether two characters are, or may be, side by side in some merge.
+    #[inline(always)]
+    fn joins(&self, left: u32, right: u32) -> bool {
+        if left | right < 128 {
+            return self.ascii[(left * 128 + right) as usize] != 0;
+        }
+        let bit = bit_of(left, right, self.shift);
+        self.others[bit / 64] >> (bit % 64) & 1 != 0
     }
 }
 
@@ -110,40 +135,92 @@ impl SpaceCutter {
         for &(start, end) in pieces {
             starts.push(start as u32);
             let piece = &text[start..end];
-            let mut before = piece[0];
-            let mut at = 1;
-            // Both sides ASCII: one look. Else characters are put together.
+            let (first, mut at) = self.character(piece, 0);
+            let mut before = first;
             while at < piece.len() {
-                let byte = piece[at];
-                if (before | byte) < 128 {
-                    if self.seams.ascii[before as usize * 128 + byte as usize] == 0 {
-                        starts.push((start + at) as u32);
-                    }
-                } else if byte & 0xC0 != 0x80 {
-                    let left = plain(last_character(&piece[..at]), self.mark);
-                    let right = plain(first_character(&piece[at..]), self.mark);
-                    let is_joined = if left.is_ascii() && right.is_ascii() {
-                        self.seams.ascii[left as usize * 128 + right as usize] == 1
+                // Each place is written down, and counts or not: there is nothing to foretell.
+                let mut found = [0u32; BLOCK];
+                let mut count = 0;
+                let block_end = piece.len().min(at + BLOCK);
+                while at < block_end {
+                    let byte = piece[at];
+                    let place = at;
+                    let is_joined = if before < 128 && byte < 128 {
+                        at += 1;
+                        let pair = before as usize * 128 + usize::from(byte);
+                        before = u32::from(byte);
+                        self.seams.ascii[pair] != 0
                     } else {
-                        self.seams.others.contains(pair(left, right))
+                        let (code, next) = self.character(piece, at);
+                        at = next;
+                        let is_joined = self.seams.joins(before, code);
+                        before = code;
+                        is_joined
                     };
-                    if !is_joined {
-                        starts.push((start + at) as u32);
-                    }
+                    found[count] = (start + place) as u32;
+                    count += usize::from(!is_joined);
                 }
-                before = byte;
-                at += 1;
+                starts.extend_from_slice(&found[..count]);
             }
         }
     }
+
+    /// The character at a place of a text, the mark as a space, and the place behind it.
+    #[inline(always)]
+    fn character(&self, text: &[u8], at: usize) -> (u32, usize) {
+        let (code, length) = code_point(&text[at..]);
+        (if code == self.mark as u32 { ' ' as u32 } else { code }, at + length)
+    }
 }
 
-fn first_character(text: &[u8]) -> char {
-    let end = (1..text.len().min(4)).find(|&at| text[at] & 0xC0 != 0x80).unwrap_or(text.len().min(4));
-    std::str::from_utf8(&text[..end]).ok().and_then(|text| text.chars().next()).unwrap_or('\u{FFFD}')
+/// The first code point of a text that is UTF-8 and not empty, and its length.
+#[inline(always)]
+fn code_point(text: &[u8]) -> (u32, usize) {
+    let more = |byte: u8| u32::from(byte & 0x3F);
+    match *text {
+        [first @ ..=0x7F, ..] => (u32::from(first), 1),
+        [first @ ..=0xDF, a, ..] => (u32::from(first & 0x1F) << 6 | more(a), 2),
+        [first @ ..=0xEF, a, b, ..] => (u32::from(first & 0xF) << 12 | more(a) << 6 | more(b), 3),
+        [first, a, b, c, ..] => (u32::from(first & 7) << 18 | more(a) << 12 | more(b) << 6 | more(c), 4),
+        _ => (char::REPLACEMENT_CHARACTER as u32, 1),
+    }
 }
 
-fn last_character(text: &[u8]) -> char {
-    let start = (1..=text.len().min(4)).map(|back| text.len() - back).find(|&at| text[at] & 0xC0 != 0x80).unwrap_or(0);
-    first_character(&text[start..])
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_points_are_read_as_the_standard_library_does() {
+        for character in '\0'..=char::MAX {
+            let mut room = [0; 5];
+            let length = character.encode_utf8(&mut room).len();
+            assert_eq!(code_point(&room), (character as u32, length));
+            assert_eq!(code_point(&room[..length]), (character as u32, length));
+        }
+    }
+
+    #[test]
+    fn pieces_are_cut_between_what_does_not_merge() {
+        let joined = [('a', 'б'), ('б', 'б'), ('中', '文')];
+        let shift = 64 - 12;
+        let (mut ascii, mut bits) = (vec![0u8; 128 * 128], vec![0u64; 64]);
+        ascii[32 * 128 + 97] = 1;
+        for (left, right) in joined {
+            let bit = bit_of(left as u32, right as u32, shift);
+            bits[bit / 64] |= 1 << (bit % 64);
+        }
+        let seams = Seams { ascii: ascii.into(), others: bits.into(), shift };
+        let cutter = SpaceCutter::new(seams, '▁', Before::Never);
+        let cut = |text: &str| {
+            let mut starts = vec![];
+            cutter.cut(text.as_bytes(), &[(0, text.len())], &mut starts);
+            starts.push(text.len() as u32);
+            starts.windows(2).map(|bounds| text[bounds[0] as usize..bounds[1] as usize].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(" aббa▁a 中文中"), [" aбб", "a", "▁a", " ", "中文", "中"]);
+        let long = " a".repeat(BLOCK) + &"aб".repeat(BLOCK);
+        assert_eq!(cut(&long).concat(), long);
+        assert_eq!(cut(&long).len(), 2 * BLOCK);
+    }
 }
