@@ -14,6 +14,7 @@ mod short;
 mod waiting;
 
 use crate::error::{Error, Result};
+use crate::extensions::{self, Extensions, Work};
 use crate::hash::hash_bytes;
 use crate::models::PretokenModel;
 use key::{Key, SHORT};
@@ -75,12 +76,69 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// See `Cache::ask`.
+struct Ask<'a, 'b, const HAS_SKIPPED: bool> {
+    short: &'a ShortTable,
+    long: &'a LongTable,
+    batch: &'a mut Batch<'b>,
+}
+
+impl<const HAS_SKIPPED: bool> Work for Ask<'_, '_, HAS_SKIPPED> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, extensions: Option<Extensions>) {
+        let Ask { short, long, batch: Batch { text, spans, keys, homes } } = self;
+        let place = |bound: u32| if HAS_SKIPPED { bound & !SKIP } else { bound };
+        // What is passed over is very long here, so that there is nothing to foretell.
+        let mut lengths = [0u8; BATCH];
+        for (length, bounds) in lengths.iter_mut().zip(spans.windows(2)) {
+            *length = place(bounds[1]).wrapping_sub(bounds[0]).min(SHORT as u32 + 1) as u8;
+        }
+        let homes_of = short.homes(extensions);
+        for (((&bound, &length), key), home) in spans.iter().zip(&lengths).zip(&mut *keys).zip(&mut *homes) {
+            let start = place(bound) as usize;
+            *key = match text.get(start..start + 16) {
+                Some(bytes) => Key::new(bytes.try_into().expect("16 bytes"), length),
+                None => Key::at_end(&text[start.min(text.len())..], length),
+            };
+            *home = homes_of.ask(*key);
+        }
+        let is_other = |length: u8| length > SHORT as u8;
+        // As long as a byte counts, so that no index is out of it.
+        let mut others = [0u8; 256];
+        let mut other_count = 0u8;
+        if lengths.iter().fold(false, |any, &length| any | is_other(length)) {
+            for (at, &length) in lengths.iter().enumerate() {
+                others[usize::from(other_count)] = at as u8;
+                other_count += u8::from(is_other(length));
+            }
+        }
+        let others = &others[..usize::from(other_count)];
+        for &at in others {
+            let at = usize::from(at);
+            if spans[at] & SKIP != 0 {
+                (keys[at], homes[at]) = (Key::NOTHING, short.nothing());
+            } else {
+                let hash = hash_bytes(&text[spans[at] as usize..(spans[at + 1] & !SKIP) as usize]);
+                keys[at] = Key::of_long(hash);
+                long.ask(hash);
+            }
+        }
+        for &at in others {
+            if let Some(hash) = keys[usize::from(at)].long_hash() {
+                long.ask_further(hash);
+            }
+        }
+    }
+}
+
 impl<S: Default> Cache<S> {
     /// An empty cache with room for three quarters of so many short pretokens, in entries of 32 bytes, and as many words
     /// of four bytes, times four, for longer ones.
     pub fn new(most_entries: usize) -> Cache<S> {
         Cache {
-            short: ShortTable::new(FIRST_SLOTS),
+            short: ShortTable::new(FIRST_SLOTS, Extensions::detect()),
             long: LongTable::new(),
             ids: vec![],
             places: vec![],
@@ -92,7 +150,7 @@ impl<S: Default> Cache<S> {
     }
 
     fn forget(&mut self) {
-        self.short = ShortTable::new(FIRST_SLOTS);
+        self.short = ShortTable::new(FIRST_SLOTS, self.short.extensions());
         self.long = LongTable::new();
     }
 
@@ -159,48 +217,7 @@ impl<S: Default> Cache<S> {
     // A function of its own has enough registers.
     #[inline(never)]
     fn ask<const HAS_SKIPPED: bool>(&self, batch: &mut Batch) {
-        let Batch { text, spans, keys, homes, .. } = batch;
-        let place = |bound: u32| if HAS_SKIPPED { bound & !SKIP } else { bound };
-        // What is passed over is very long here, so that there is nothing to foretell.
-        let mut lengths = [0u8; BATCH];
-        for (length, bounds) in lengths.iter_mut().zip(spans.windows(2)) {
-            *length = place(bounds[1]).wrapping_sub(bounds[0]).min(SHORT as u32 + 1) as u8;
-        }
-        let homes_of = self.short.homes();
-        for (((&bound, &length), key), home) in spans.iter().zip(&lengths).zip(&mut *keys).zip(&mut *homes) {
-            let start = place(bound) as usize;
-            *key = match text.get(start..start + 16) {
-                Some(bytes) => Key::new(bytes.try_into().expect("16 bytes"), length),
-                None => Key::at_end(&text[start.min(text.len())..], length),
-            };
-            *home = homes_of.ask(*key);
-        }
-        let is_other = |length: u8| length > SHORT as u8;
-        // As long as a byte counts, so that no index is out of it.
-        let mut others = [0u8; 256];
-        let mut other_count = 0u8;
-        if lengths.iter().fold(false, |any, &length| any | is_other(length)) {
-            for (at, &length) in lengths.iter().enumerate() {
-                others[usize::from(other_count)] = at as u8;
-                other_count += u8::from(is_other(length));
-            }
-        }
-        let others = &others[..usize::from(other_count)];
-        for &at in others {
-            let at = usize::from(at);
-            if spans[at] & SKIP != 0 {
-                (keys[at], homes[at]) = (Key::NOTHING, self.short.nothing());
-            } else {
-                let hash = hash_bytes(&text[spans[at] as usize..(spans[at + 1] & !SKIP) as usize]);
-                keys[at] = Key::of_long(hash);
-                self.long.ask(hash);
-            }
-        }
-        for &at in others {
-            if let Some(hash) = keys[usize::from(at)].long_hash() {
-                self.long.ask_further(hash);
-            }
-        }
+        extensions::run(self.short.extensions(), Ask::<HAS_SKIPPED> { short: &self.short, long: &self.long, batch });
     }
 
     /// Append the ids of a pretoken that is not where it should be, or let it wait.

@@ -142,7 +142,6 @@ impl Cutter {
     /// Cut one stretch of a text with the machine of `only_machine`.
     pub fn cut_stretch(machine: &Transducer, text: &[u8], row: u32, is_last: bool, cuts: &mut Cuts) {
         cuts.splitter.run(machine, text, &[Stretch { start: 0, end: text.len(), row, is_last }]);
-        cuts.starts.clear();
         cuts.splitter.starts_into(&mut cuts.starts);
     }
 }
@@ -164,7 +163,6 @@ impl Stage {
             cuts.splitter.mark(done);
             has_holes = true;
         }
-        cuts.starts.clear();
         cuts.splitter.starts_into(&mut cuts.starts);
         if has_holes {
             let mut starts = cuts.starts.iter_mut();

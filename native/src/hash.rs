@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-const FIRST: u64 = 0x9E37_79B9_7F4A_7C15;
-const SECOND: u64 = 0xC2B2_AE3D_27D4_EB4F;
+/// A number whose bits are as good as random.
+pub const FIRST: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Another one.
+pub const SECOND: u64 = 0xC2B2_AE3D_27D4_EB4F;
 
 /// Multiply to 128 bits and put the halves together.
 #[inline(always)]

@@ -19,6 +19,7 @@ pub mod decoders;
 pub mod encoding;
 pub mod engine;
 pub mod error;
+pub mod extensions;
 pub mod faithful;
 pub mod graphemes;
 pub mod hash;

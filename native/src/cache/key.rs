@@ -1,6 +1,10 @@
 //! Keys of the pretoken cache: up to 15 bytes of text and their number, in 16 bytes that are compared at once.
 
 use bytemuck::{Pod, Zeroable};
+use wide::u8x16;
+
+use crate::extensions::Extensions;
+use crate::hash::{FIRST, SECOND};
 
 /// Bytes of text in a key.
 pub const SHORT: usize = 15;
@@ -12,21 +16,26 @@ pub struct Key([u64; 2]);
 
 /// What is taken of 16 bytes, by the number of bytes that count, and what is added.
 #[derive(Clone, Copy)]
+#[repr(C, align(32))]
 struct Masks {
-    kept: [u64; 2],
-    tag: u64,
+    kept: u8x16,
+    tag: u8x16,
 }
 
-const MASKS: [Masks; 32] = {
-    let mut masks = [Masks { kept: [0; 2], tag: 0 }; 32];
+static MASKS: [Masks; 32] = {
+    let mut masks = [Masks { kept: u8x16::ZERO, tag: u8x16::ZERO }; 32];
     let mut length = 0;
     while length < masks.len() {
         let kept = if length == 0 || length > SHORT { 0 } else { u128::MAX >> (128 - 8 * length) };
-        masks[length] = Masks { kept: [kept as u64, (kept >> 64) as u64], tag: (length as u64) << 56 };
+        let tag = (length as u128) << 120;
+        masks[length] = Masks { kept: u8x16::new(kept.to_le_bytes()), tag: u8x16::new(tag.to_le_bytes()) };
         length += 1;
     }
     masks
 };
+
+/// The second half of the key of a pretoken that is too long.
+const LONG_TAG: u64 = (SHORT as u64 + 1) << 56;
 
 impl Key {
     /// The key of the empty pretoken, and of what is passed over.
@@ -35,9 +44,8 @@ impl Key {
     /// The key of the first `length` of these bytes. Of a longer one it is as good as none.
     #[inline(always)]
     pub fn new(bytes: &[u8; 16], length: u8) -> Key {
-        let masks = &MASKS[usize::from(length) % MASKS.len()];
-        let word = u128::from_le_bytes(*bytes);
-        Key([word as u64 & masks.kept[0], (word >> 64) as u64 & masks.kept[1] | masks.tag])
+        let Masks { kept, tag } = &MASKS[usize::from(length) % MASKS.len()];
+        Key(bytemuck::cast(u8x16::new(*bytes) & *kept | *tag))
     }
 
     /// The same of fewer than 16 bytes.
@@ -56,12 +64,12 @@ impl Key {
 
     /// The key of a pretoken that is too long, with the hash that it carries.
     pub fn of_long(hash: u64) -> Key {
-        Key([hash, MASKS[SHORT + 1].tag])
+        Key([hash, LONG_TAG])
     }
 
     /// The hash of `of_long`; None: it is short.
     pub fn long_hash(self) -> Option<u64> {
-        (self.0[1] == MASKS[SHORT + 1].tag).then_some(self.0[0])
+        (self.0[1] == LONG_TAG).then_some(self.0[0])
     }
 
     /// Half of the key, with the first eight bytes of text.
@@ -70,10 +78,24 @@ impl Key {
         self.0[0]
     }
 
-    /// A number that depends on all of the key, in its highest bits most.
+    /// A number that depends on all of the key, in its highest bits most. Another one where there are extensions.
     #[inline(always)]
-    pub fn hash(self) -> u64 {
+    pub fn hash(self, extensions: Option<Extensions>) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(extensions) = extensions {
+            return mixed(self, extensions);
+        }
         let [low, high] = self.0;
-        low.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(high.wrapping_mul(0xC2B2_AE3D_27D4_EB4F))
+        low.wrapping_mul(FIRST).wrapping_add(high.wrapping_mul(SECOND))
     }
+}
+
+/// Two rounds of AES: each bit of what comes out depends on every byte.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn mixed(key: Key, _: Extensions) -> u64 {
+    use std::arch::x86_64::{_mm_aesenc_si128, _mm_cvtsi128_si64};
+    let secret = bytemuck::cast([FIRST, SECOND]);
+    // SAFETY: the processor has AES, or there would be no `Extensions`. Measured: a third less time for a key.
+    unsafe { _mm_cvtsi128_si64(_mm_aesenc_si128(_mm_aesenc_si128(bytemuck::cast(key), secret), secret)) as u64 }
 }

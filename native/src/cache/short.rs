@@ -5,9 +5,11 @@
 //! at once, so a pair with room ends the search.
 
 use bytemuck::{Pod, Zeroable};
+use wide::u32x4;
 
 use super::key::Key;
 use super::long::copy_some;
+use crate::extensions::{self, Extensions, Work};
 use crate::hash::prefetch;
 use crate::pages::Pages;
 
@@ -18,6 +20,8 @@ pub const AT_ONCE: usize = 8;
 /// The second id has the number of ids above it.
 const COUNT_SHIFT: u32 = 28;
 const ID_MASK: u32 = (1 << COUNT_SHIFT) - 1;
+/// What is taken of the ids of an entry.
+const WITHOUT_COUNT: u32x4 = u32x4::new([u32::MAX, ID_MASK, u32::MAX, u32::MAX]);
 /// In place of the number: the first id is a place in the arena, where the number comes first.
 const ELSEWHERE: u32 = INLINE as u32 + 1;
 
@@ -40,19 +44,21 @@ pub struct ShortTable {
     shift: u32,
     count: usize,
     arena: Vec<u32>,
+    extensions: Option<Extensions>,
 }
 
 /// Where keys belong.
 pub struct Homes<'a> {
     pairs: &'a [Pair],
     shift: u32,
+    extensions: Option<Extensions>,
 }
 
 impl Homes<'_> {
     /// The number of the pair where a key belongs; its memory is asked for.
     #[inline(always)]
     pub fn ask(&self, key: Key) -> u32 {
-        let home = (key.hash() >> self.shift) as usize;
+        let home = (key.hash(self.extensions) >> self.shift) as usize;
         prefetch(self.pairs, home);
         home as u32
     }
@@ -60,9 +66,15 @@ impl Homes<'_> {
 
 impl ShortTable {
     /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on.
-    pub fn new(slots: usize) -> ShortTable {
+    pub fn new(slots: usize, extensions: Option<Extensions>) -> ShortTable {
         let pairs = slots / 2;
-        ShortTable { pairs: Pages::new(pairs + 1), shift: 64 - pairs.trailing_zeros(), count: 0, arena: vec![] }
+        let shift = 64 - pairs.trailing_zeros();
+        ShortTable { pairs: Pages::new(pairs + 1), shift, count: 0, arena: vec![], extensions }
+    }
+
+    /// What it is built for.
+    pub fn extensions(&self) -> Option<Extensions> {
+        self.extensions
     }
 
     /// How many entries it has, used or not.
@@ -82,7 +94,7 @@ impl ShortTable {
 
     /// Move to a table with twice as many entries.
     pub fn grow(&mut self) {
-        let mut larger = ShortTable::new(2 * self.slots());
+        let mut larger = ShortTable::new(2 * self.slots(), self.extensions);
         for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
             let place = larger.find(entry.key).expect_err("a key is moved once");
             *larger.at(place) = entry;
@@ -92,9 +104,10 @@ impl ShortTable {
         *self = larger;
     }
 
-    /// Where keys belong, to ask for many of them.
-    pub fn homes(&self) -> Homes<'_> {
-        Homes { pairs: self.pairs.items(), shift: self.shift }
+    /// Where keys belong, to ask for many of them. `extensions` are those of the table.
+    #[inline(always)]
+    pub fn homes(&self, extensions: Option<Extensions>) -> Homes<'_> {
+        Homes { pairs: self.pairs.items(), shift: self.shift, extensions }
     }
 
     /// The number of a pair that has nothing but `Key::NOTHING`.
@@ -102,9 +115,16 @@ impl ShortTable {
         self.pairs.items().len() as u32 - 1
     }
 
-    #[inline(always)]
     fn home(&self, key: Key) -> usize {
-        (key.hash() >> self.shift) as usize
+        struct Home<'a>(&'a ShortTable, Key);
+        impl Work for Home<'_> {
+            type Result = usize;
+            #[inline(always)]
+            fn run(self, extensions: Option<Extensions>) -> usize {
+                (self.1.hash(extensions) >> self.0.shift) as usize
+            }
+        }
+        extensions::run(self.extensions, Home(self, key))
     }
 
     fn at(&mut self, place: usize) -> &mut Entry {
@@ -169,8 +189,7 @@ impl ShortTable {
                 copy_some(&self.arena, place + 1, self.arena[place] as usize, ids);
             }
             number => {
-                let [first, second, third, fourth] = entry.ids;
-                ids.extend_from_slice(&[first, second & ID_MASK, third, fourth][..number as usize]);
+                ids.extend_from_slice(&(u32x4::new(entry.ids) & WITHOUT_COUNT).to_array()[..number as usize]);
             }
         }
         true
@@ -178,12 +197,29 @@ impl ShortTable {
 
     /// Append the ids of pretokens, as long as they lie in the pair where they belong (`ask`) and have at most `AT_ONCE`
     /// ids. Gives how many these are.
-    #[inline(always)]
     pub fn copy_run(&self, keys: &[Key], homes: &[u32], ids: &mut Vec<u32>) -> usize {
+        extensions::run(self.extensions, CopyRun { table: self, keys, homes, ids })
+    }
+}
+
+/// See `ShortTable::copy_run`.
+struct CopyRun<'a> {
+    table: &'a ShortTable,
+    keys: &'a [Key],
+    homes: &'a [u32],
+    ids: &'a mut Vec<u32>,
+}
+
+impl Work for CopyRun<'_> {
+    type Result = usize;
+
+    #[inline(always)]
+    fn run(self, _: Option<Extensions>) -> usize {
+        let CopyRun { table, keys, homes, ids } = self;
         ids.reserve(AT_ONCE * keys.len());
         let mut length = ids.len();
         let room = ids.as_mut_ptr();
-        let pairs = self.pairs.items();
+        let pairs = table.pairs.items();
         let mut at = 0;
         for (key, &home) in keys.iter().zip(homes) {
             let pair = &pairs[home as usize].0;
@@ -195,17 +231,18 @@ impl ShortTable {
             let mut count = entry.ids[1] >> COUNT_SHIFT;
             if count == ELSEWHERE {
                 let place = entry.ids[0] as usize;
-                let list: Option<&[u32; AT_ONCE + 1]> = self.arena[place..].first_chunk();
+                let list: Option<&[u32; AT_ONCE + 1]> = table.arena[place..].first_chunk();
                 let Some([number, words @ ..]) = list.filter(|list| list[0] as usize <= AT_ONCE) else { break };
                 // SAFETY: room was made for `AT_ONCE` ids of each pretoken, and each so far took at most as many of it;
                 // so as many fit behind `length`.
                 unsafe { room.add(length).cast::<[u32; AT_ONCE]>().write_unaligned(*words) };
                 count = *number;
             } else {
-                let [first, second, third, fourth] = entry.ids;
                 // SAFETY: as above.
                 unsafe {
-                    room.add(length).cast::<[u32; 4]>().write_unaligned([first, second & ID_MASK, third, fourth])
+                    room.add(length)
+                        .cast::<[u32; INLINE]>()
+                        .write_unaligned((u32x4::new(entry.ids) & WITHOUT_COUNT).to_array())
                 };
             }
             length += count as usize;

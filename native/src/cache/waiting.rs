@@ -38,7 +38,7 @@ impl<'a, const MOST: usize> Distinct<'a, MOST> {
     /// The number of a pretoken, which is added if it is not there yet.
     #[inline(always)]
     pub fn number(&mut self, key: Key, pretoken: &'a [u8]) -> usize {
-        let mut slot = (key.hash() >> 54) as usize;
+        let mut slot = (key.hash(None) >> 54) as usize;
         loop {
             let number = match self.slots[slot] {
                 0 => break,

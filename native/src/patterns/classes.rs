@@ -10,6 +10,8 @@ use super::tree::CodePointSet;
 
 /// Most classes that a transducer can have: a bit each in 64, and one symbol for the bytes that continue a character.
 pub const MOST_CLASSES: usize = 63;
+/// The code points that are no characters, end exclusive.
+const SURROGATES: (u32, u32) = (0xD800, 0xE000);
 
 /// A partition of the code points into classes, numbered from 0.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ impl Classes {
         let mut signatures: Vec<Vec<u64>> = vec![];
         let mut class_of = vec![0u8; 0x11_0000];
         for range in cuts.windows(2) {
+            if range[0] >= SURROGATES.0 && range[1] <= SURROGATES.1 {
+                // No text has them, so they need no class of their own.
+                continue;
+            }
             let mut signature = vec![0u64; sets.len().div_ceil(64)];
             for (index, set) in sets.iter().enumerate() {
                 signature[index / 64] |= u64::from(set.contains(range[0])) << (index % 64);

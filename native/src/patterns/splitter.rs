@@ -9,6 +9,7 @@
 //! Within a burst of 48 bytes nothing is checked; a burst that ended in the trap is done again, slowly. What is left at the
 //! end of a segment is stepped through alone, so that the others need not stop there.
 
+mod beginnings;
 mod by_windows;
 
 use super::classes::ascii_prefix;
@@ -286,28 +287,9 @@ impl Splitter {
         row
     }
 
-    /// Append where the pieces of the last run begin.
+    /// Put where the pieces of the last run begin in place of what is in `starts`.
     pub fn starts_into(&self, starts: &mut Vec<u32>) {
-        const AT_ONCE: usize = 8;
-        let total: usize = self.bits.iter().map(|word| word.count_ones() as usize).sum();
-        let mut next = starts.len();
-        starts.resize(next + total + AT_ONCE, 0);
-        for (index, &word) in self.bits.iter().enumerate() {
-            let base = ((index * 64) as u32).wrapping_sub(MARGIN as u32);
-            let (mut rest, count) = (word, word.count_ones() as usize);
-            let end = next + count;
-            // Eight at a time without a look at whether there are so many; the next ones write over what is too much.
-            while next < end {
-                let room: &mut [u32; AT_ONCE] = (&mut starts[next..next + AT_ONCE]).try_into().expect("eight");
-                for start in room {
-                    *start = base.wrapping_add(rest.trailing_zeros());
-                    rest &= rest.wrapping_sub(1);
-                }
-                next += AT_ONCE;
-            }
-            next = end;
-        }
-        starts.truncate(next);
+        beginnings::numbers_into(&self.bits, MARGIN, starts);
     }
 }
 

@@ -11,8 +11,10 @@ SOURCES = pathlib.Path(__file__).resolve().parents[3] / "native" / "src"
 
 # What a new one has to show is a measurement (docs/log.md) or an interface that cannot be used without it.
 KNOWN = {
+    "cache/key.rs": 1,  # instructions that not every processor has
     "cache/long.rs": 1,  # words read as bytes
     "cache/short.rs": 3,  # ids written behind the end of a vector in which there is room
+    "extensions.rs": 1,  # what is built for processors that have them
     "hash.rs": 1,  # prefetching
     "patterns/scan.rs": 3,  # two functions for processors with AVX2, and where they are called
     "patterns/splitter.rs": 1,  # the step of the transducer, without a look at the length of its table
@@ -44,4 +46,4 @@ def test_every_unsafe_is_known_and_has_a_reason():
 
     assert not bare
     assert {name: len(places) for name, places in found.items() if places} == KNOWN
-    assert sum(KNOWN.values()) <= 16
+    assert sum(KNOWN.values()) <= 18
