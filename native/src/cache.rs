@@ -230,7 +230,7 @@ impl<S: Default> Cache<S> {
         output: &mut Output,
     ) {
         let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
-        if key == Key::NOTHING || self.copy(key, pretoken, output.ids) {
+        if key == Key::NOTHING || self.copy(key, batch.homes[at], pretoken, output.ids) {
             return;
         }
         if pretoken.len() <= LONGEST {
@@ -254,9 +254,9 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    fn copy(&mut self, key: Key, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
+    fn copy(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         match key.long_hash() {
-            None => self.short.copy(key, ids),
+            None => self.short.copy(key, home, ids),
             Some(hash) => pretoken.len() <= LONGEST && self.long.copy(pretoken, hash, ids),
         }
     }
@@ -287,7 +287,7 @@ impl<S: Default> Cache<S> {
         for at in from..batch.spans.len().saturating_sub(1) {
             let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
             let is_new = match key.long_hash() {
-                None => key != Key::NOTHING && !self.short.has(key),
+                None => key != Key::NOTHING && !self.short.has(key, batch.homes[at]),
                 Some(hash) => pretoken.len() <= LONGEST && !self.long.has(pretoken, hash),
             };
             if is_new {
@@ -349,7 +349,7 @@ impl<S: Default> Cache<S> {
     ) -> Result<()> {
         self.make_room();
         let key = if pretoken.len() > SHORT { Key::of_long(hash_bytes(pretoken)) } else { Key::of(pretoken) };
-        if pretoken.is_empty() || self.copy(key, pretoken, ids) {
+        if pretoken.is_empty() || self.copy(key, self.short.home(key) as u32, pretoken, ids) {
             return Ok(());
         }
         let first = ids.len();

@@ -96,7 +96,7 @@ impl ShortTable {
     pub fn grow(&mut self) {
         let mut larger = ShortTable::new(2 * self.slots(), self.extensions);
         for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
-            let place = larger.find(entry.key).expect_err("a key is moved once");
+            let place = larger.find(entry.key, larger.home(entry.key)).expect_err("a key is moved once");
             *larger.at(place) = entry;
         }
         larger.count = self.count;
@@ -115,7 +115,8 @@ impl ShortTable {
         self.pairs.items().len() as u32 - 1
     }
 
-    fn home(&self, key: Key) -> usize {
+    /// Where a key belongs.
+    pub fn home(&self, key: Key) -> usize {
         struct Home<'a>(&'a ShortTable, Key);
         impl Work for Home<'_> {
             type Result = usize;
@@ -131,10 +132,11 @@ impl ShortTable {
         &mut self.pairs.items_mut()[place / 2].0[place % 2]
     }
 
-    /// The place of a key, or the first free one where it would be.
-    fn find(&self, key: Key) -> Result<usize, usize> {
+    /// The place of a key that belongs at `home`, or the first free one where it would be.
+    #[inline(always)]
+    fn find(&self, key: Key, home: usize) -> Result<usize, usize> {
         let pairs = self.pairs.items();
-        let mut pair = self.home(key);
+        let mut pair = home;
         loop {
             for (at, entry) in pairs[pair].0.iter().enumerate() {
                 if entry.key == key {
@@ -148,14 +150,14 @@ impl ShortTable {
         }
     }
 
-    /// Whether there is such a pretoken.
-    pub fn has(&self, key: Key) -> bool {
-        self.find(key).is_ok()
+    /// Whether there is such a pretoken; `home` is where it belongs (`Homes::ask`).
+    pub fn has(&self, key: Key, home: u32) -> bool {
+        self.find(key, home as usize).is_ok()
     }
 
     /// Add a pretoken that is not there yet.
     pub fn insert(&mut self, key: Key, ids: &[u32]) {
-        let Err(place) = self.find(key) else { return };
+        let Err(place) = self.find(key, self.home(key)) else { return };
         let mut entry = Entry { key, ids: [0; INLINE] };
         let number = if ids.len() <= INLINE && ids.get(1).is_none_or(|&id| id <= ID_MASK) {
             entry.ids[..ids.len()].copy_from_slice(ids);
@@ -173,9 +175,9 @@ impl ShortTable {
 
     /// Append the ids of a pretoken, wherever it is. It changes places with one in the pair where it belongs, which is then
     /// found where this one was: all pairs between them are full. So what is frequent comes to lie where it belongs.
-    pub fn copy(&mut self, key: Key, ids: &mut Vec<u32>) -> bool {
-        let Ok(mut place) = self.find(key) else { return false };
-        let home = self.home(key);
+    pub fn copy(&mut self, key: Key, home: u32, ids: &mut Vec<u32>) -> bool {
+        let home = home as usize;
+        let Ok(mut place) = self.find(key, home) else { return false };
         if place / 2 != home {
             let nearer = 2 * home + place % 2;
             let entry = *self.at(place);
