@@ -5,8 +5,9 @@
 
 pub mod bpe;
 pub mod byte_characters;
-pub mod byte_merges;
+pub mod characters;
 pub mod merges;
+pub mod numbered_merges;
 pub mod trie;
 pub mod unigram;
 pub mod vocabulary;

@@ -18,6 +18,7 @@ use crate::models::PretokenModel;
 use crate::patterns::tree::CodePointSet;
 use crate::pre_tokenizers::PreTokenizer;
 use crate::spec::PrependScheme;
+use crate::strings::Strings;
 
 /// Pieces whose pretokens are remembered, and their length in bytes.
 const MOST_REMEMBERED: usize = 1 << 16;
@@ -161,33 +162,40 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         ids: &mut Vec<u32>,
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
-        let kept: Option<Vec<&[u8]>> = pieces
-            .iter()
-            .map(|piece| std::str::from_utf8(piece).ok().map(|piece| self.rest.kept(piece).as_bytes()))
-            .collect();
         places.clear();
-        match kept {
-            Some(kept) if self.rest.parts.is_empty() => {
-                let some: Vec<&[u8]> = kept.iter().copied().filter(|piece| !piece.is_empty()).collect();
-                let mut found = vec![];
-                self.model.encode_many(&some, scratch, ids, &mut found);
-                let mut found = found.into_iter();
-                places.extend(kept.iter().map(|piece| match piece {
-                    [] => Some((0, 0)),
-                    _ => found.next().flatten(),
-                }));
+        // The pretokens of all pieces, and for each piece where its own begin; None: it fails.
+        let mut pretokens = Strings::default();
+        let mut counts = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let first = pretokens.len();
+            let outcome = self.rest.pretokens(piece, |pretoken| {
+                checked_length(pretoken.len())?;
+                pretokens.push(pretoken);
+                Ok(())
+            });
+            if outcome.is_err() {
+                pretokens.truncate(first);
             }
-            _ => {
-                for piece in pieces {
-                    let first = ids.len();
-                    let outcome = self.encode(piece, scratch, ids);
-                    if outcome.is_err() {
-                        ids.truncate(first);
-                    }
-                    places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
+            counts.push(outcome.is_ok().then_some(pretokens.len() - first));
+        }
+        let all: Vec<&[u8]> = pretokens.iter().map(str::as_bytes).collect();
+        let (mut found, mut found_places) = (vec![], vec![]);
+        self.model.encode_many(&all, scratch, &mut found, &mut found_places);
+        let mut found_places = found_places.into_iter();
+        places.extend(counts.into_iter().map(|count| {
+            let first = ids.len();
+            let mut is_complete = true;
+            for place in found_places.by_ref().take(count?) {
+                match place {
+                    Some((start, end)) => ids.extend_from_slice(&found[start as usize..end as usize]),
+                    None => is_complete = false,
                 }
             }
-        }
+            if !is_complete {
+                ids.truncate(first);
+            }
+            is_complete.then_some((first as u32, ids.len() as u32))
+        }));
     }
 }
 
@@ -245,7 +253,7 @@ mod tests {
         let (mut ids, mut places) = (vec![], vec![]);
         Deferring { model: One, rest }.encode_many(&[b" ab", b"  ", b"c", b" "], &mut (), &mut ids, &mut places);
         assert_eq!(ids, [2, 1]);
-        assert_eq!(places, [Some((0, 1)), Some((0, 0)), Some((1, 2)), Some((0, 0))]);
+        assert_eq!(places, [Some((0, 1)), Some((1, 1)), Some((1, 2)), Some((2, 2))]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 
 use crate::error::{Error, Result};
 use crate::models::bpe::Bpe;
+use crate::models::characters::code_point;
 use crate::spec::PrependScheme;
 use crate::stored_struct;
 use crate::tables::Table;
@@ -173,32 +174,9 @@ impl SpaceCutter {
     }
 }
 
-/// The first code point of a text that is UTF-8 and not empty, and its length.
-#[inline(always)]
-fn code_point(text: &[u8]) -> (u32, usize) {
-    let more = |byte: u8| u32::from(byte & 0x3F);
-    match *text {
-        [first @ ..=0x7F, ..] => (u32::from(first), 1),
-        [first @ ..=0xDF, a, ..] => (u32::from(first & 0x1F) << 6 | more(a), 2),
-        [first @ ..=0xEF, a, b, ..] => (u32::from(first & 0xF) << 12 | more(a) << 6 | more(b), 3),
-        [first, a, b, c, ..] => (u32::from(first & 7) << 18 | more(a) << 12 | more(b) << 6 | more(c), 4),
-        _ => (char::REPLACEMENT_CHARACTER as u32, 1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn code_points_are_read_as_the_standard_library_does() {
-        for character in '\0'..=char::MAX {
-            let mut room = [0; 5];
-            let length = character.encode_utf8(&mut room).len();
-            assert_eq!(code_point(&room), (character as u32, length));
-            assert_eq!(code_point(&room[..length]), (character as u32, length));
-        }
-    }
 
     #[test]
     fn pieces_are_cut_between_what_does_not_merge() {

@@ -25,6 +25,17 @@ impl Strings {
         self.ends.iter().enumerate().map(|(i, &end)| &self.text[if i == 0 { 0 } else { self.ends[i - 1] }..end])
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Keep the first ones.
+    pub fn truncate(&mut self, length: usize) {
+        self.ends.truncate(length);
+        self.text.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

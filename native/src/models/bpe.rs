@@ -4,8 +4,9 @@
 //! need not be rewritten before the model sees them: as it is; as raw bytes that stand for the byte alphabet; or with
 //! spaces that stand for a mark.
 
-use super::byte_merges::{ByteMerges, Rows};
-use super::merges::{LongRow, Merges, Row, RowWork, NO_RANK, SHORT};
+use super::characters::{CharacterNumbers, CharacterSymbols, Unknown, NO_ID};
+use super::merges::{LongRow, Merges};
+use super::numbered_merges::{NumberedMerges, Rows};
 use super::vocabulary::Vocabulary;
 use super::{PretokenModel, Token};
 use crate::byte_alphabet;
@@ -15,9 +16,6 @@ use crate::spec;
 use crate::stored_struct;
 use crate::table_file::{damaged, TableWriter};
 use crate::tables::{Stored, Table, TableReader};
-
-/// No id.
-const NO_ID: u32 = u32::MAX;
 
 /// In which form pretokens come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +59,8 @@ pub struct Bpe {
     /// With `ignore_merges`: the entries in the form in which pretokens come.
     whole: Option<Vocabulary>,
     bytes: Option<ByteSymbols>,
-    /// Where there are `bytes`.
-    byte_merges: Option<ByteMerges>,
+    /// For short pretokens, where merges happen and are not odd.
+    numbered: Option<NumberedMerges>,
     characters: CharacterSymbols,
     unk: Option<(String, Option<u32>)>,
     fuse_unk: bool,
@@ -76,7 +74,7 @@ stored_struct!(Bpe {
     is_odd,
     whole,
     bytes,
-    byte_merges,
+    numbered,
     characters,
     unk,
     fuse_unk,
@@ -91,45 +89,6 @@ struct ByteSymbols {
 }
 stored_struct!(ByteSymbols { ids, ranks });
 
-/// The symbols of characters: at the start or later, at the end or before it.
-struct CharacterSymbols {
-    prefix: String,
-    suffix: String,
-    /// Index: 1 later + 2 at the end. One table where there is neither prefix nor suffix.
-    tables: Vec<CharacterTable>,
-    /// The rank of each pair of ASCII characters, where there is neither.
-    ranks: Table<u32>,
-}
-stored_struct!(CharacterSymbols { prefix, suffix, tables, ranks });
-
-/// From characters to ids in two steps.
-struct CharacterTable {
-    pages: Table<u16>,
-    ids: Table<u32>,
-}
-stored_struct!(CharacterTable { pages, ids });
-
-impl CharacterTable {
-    fn new(entries: &[(char, u32)]) -> CharacterTable {
-        let (mut pages, mut ids) = (vec![0u16; 0x11_0000 >> 8], vec![NO_ID; 256]);
-        for &(character, id) in entries {
-            let code = character as usize;
-            if pages[code >> 8] == 0 {
-                pages[code >> 8] = (ids.len() >> 8) as u16;
-                ids.resize(ids.len() + 256, NO_ID);
-            }
-            ids[(pages[code >> 8] as usize) << 8 | (code & 255)] = id;
-        }
-        CharacterTable { pages: pages.into(), ids: ids.into() }
-    }
-
-    #[inline]
-    fn id(&self, character: char) -> u32 {
-        let code = character as usize;
-        self.ids[(self.pages[code >> 8] as usize) << 8 | (code & 255)]
-    }
-}
-
 /// What one thread needs to encode pretokens.
 #[derive(Default)]
 pub struct Scratch {
@@ -137,7 +96,6 @@ pub struct Scratch {
     /// Pretokens that are no token as a whole.
     rest: Vec<u32>,
     row: LongRow,
-    short: Row,
     symbols: Vec<u32>,
     lengths: Vec<u32>,
     text: String,
@@ -167,7 +125,7 @@ impl Bpe {
             is_odd: !prefix.is_empty() || vocabulary.shares_ids() || has_empty_side,
             whole: (model.ignore_merges && merges_happen).then(|| whole_pretokens(&vocabulary, input)),
             bytes: None,
-            byte_merges: None,
+            numbered: None,
             characters: CharacterSymbols::new(&vocabulary, prefix, suffix),
             unk: model.unk_token.map(|unk| (unk.to_owned(), vocabulary.id(unk.as_bytes()))),
             fuse_unk: model.fuse_unk,
@@ -175,41 +133,41 @@ impl Bpe {
             merges,
             vocabulary,
         };
-        if prefix.is_empty() && suffix.is_empty() {
-            bpe.find_pair_ranks();
+        if input == Input::ByteAlphabet && prefix.is_empty() && suffix.is_empty() {
+            bpe.bytes = bpe.byte_symbols();
         }
-        if let (Some(bytes), true, false) = (&bpe.bytes, merges_happen, bpe.is_odd) {
-            let tokens = pretokens_of_entries(&bpe.vocabulary, input);
-            let tokens = tokens.iter().map(|(token, &id)| (&token[..], id));
-            bpe.byte_merges = ByteMerges::build(&bpe.merges, &bytes.ids, tokens, bpe.whole.is_some());
+        if merges_happen && !bpe.is_odd {
+            bpe.numbered = bpe.numbered_merges();
         }
         Ok(bpe)
     }
 
-    fn find_pair_ranks(&mut self) {
-        let id_of_ascii = |code: usize| match (self.input, code as u8 as char) {
-            (Input::Spaces(mark), ' ') => self.characters.tables[0].id(mark),
-            (_, character) => self.characters.tables[0].id(character),
-        };
-        let ids: Vec<u32> = (0..128).map(id_of_ascii).collect();
-        self.characters.ranks = self.ranks_of(&ids);
-        if self.input == Input::ByteAlphabet {
-            let id = |byte: usize| self.characters.tables[0].id(byte_alphabet::character_of(byte as u8));
-            let ids: Box<[u32; 256]> = Box::new(std::array::from_fn(id));
-            if !ids.contains(&NO_ID) {
-                self.bytes = Some(ByteSymbols { ranks: self.ranks_of(&ids[..]), ids });
-            }
+    fn byte_symbols(&self) -> Option<ByteSymbols> {
+        let id = |byte: usize| self.characters.id(byte_alphabet::character_of(byte as u8));
+        let ids: Box<[u32; 256]> = Box::new(std::array::from_fn(id));
+        if ids.contains(&NO_ID) || !self.merges_happen {
+            return None;
         }
+        let pairs = ids.iter().flat_map(|&left| ids.iter().map(move |&right| (left, right)));
+        let ranks: Vec<u32> = pairs.map(|(left, right)| self.merges.rank(left, right)).collect();
+        Some(ByteSymbols { ranks: ranks.into(), ids })
     }
 
-    fn ranks_of(&self, ids: &[u32]) -> Table<u32> {
-        let rank = |left: u32, right: u32| match (left, right) {
-            (NO_ID, _) | (_, NO_ID) => NO_RANK,
-            _ if !self.merges_happen => NO_RANK,
-            _ => self.merges.rank(left, right),
-        };
-        let pairs = ids.iter().flat_map(|&left| ids.iter().map(move |&right| (left, right)));
-        pairs.map(|(left, right)| rank(left, right)).collect::<Vec<u32>>().into()
+    fn numbered_merges(&self) -> Option<NumberedMerges> {
+        if let Some(bytes) = &self.bytes {
+            let tokens = pretokens_of_entries(&self.vocabulary, self.input);
+            let tokens = tokens.iter().map(|(token, &id)| (&token[..], id));
+            return NumberedMerges::of_bytes(&self.merges, &bytes.ids, tokens, self.whole.is_some());
+        }
+        if self.byte_ids.as_ref().is_some_and(|ids| ids.contains(&NO_ID)) {
+            return None;
+        }
+        let token = self.unk.as_ref().map(|unk| unk.1.unwrap_or(NO_ID));
+        let unknown = Unknown { bytes: self.byte_ids.clone(), token, fuses: self.fuse_unk };
+        let (vocabulary, merges) = (&self.vocabulary, &self.merges);
+        let numbering = CharacterNumbers::build(&self.characters, vocabulary, self.input, unknown, merges.iter())?;
+        let whole = self.whole.as_ref().map(Vocabulary::iter);
+        NumberedMerges::of_characters(merges, numbering, whole)
     }
 
     /// The id of the unknown token, where the vocabulary has it.
@@ -235,7 +193,7 @@ impl Bpe {
 
     /// Whether symbols depend on their place in a pretoken, or merges on more than their two sides.
     pub fn depends_on_place(&self) -> bool {
-        self.is_odd || !self.characters.prefix.is_empty() || !self.characters.suffix.is_empty()
+        self.is_odd || self.characters.depend_on_place()
     }
 
     /// Whether a pretoken that is in the vocabulary is a token, whatever the merges say.
@@ -245,7 +203,7 @@ impl Bpe {
 
     /// The id of a character by itself.
     pub fn character_id(&self, character: char) -> Option<u32> {
-        let id = self.characters.tables[0].id(character);
+        let id = self.characters.id(character);
         (id != NO_ID).then_some(id)
     }
 
@@ -282,76 +240,45 @@ impl Bpe {
         Ok(())
     }
 
-    fn encode_bytes(&self, bytes: &ByteSymbols, pretoken: &[u8], scratch: &mut Scratch, ids: &mut Vec<u32>) {
-        if pretoken.len() > SHORT || self.is_odd {
+    /// Append the ids of a pretoken of any length.
+    fn encode_long(&self, pretoken: &[u8], scratch: &mut Scratch, ids: &mut Vec<u32>) -> Result<()> {
+        if let Some(bytes) = &self.bytes {
             scratch.symbols.clear();
             scratch.symbols.extend(pretoken.iter().map(|&byte| bytes.ids[byte as usize]));
             let rank = |pair: &[u8]| bytes.ranks[pair[0] as usize * 256 + pair[1] as usize];
             scratch.row.ranks.clear();
             scratch.row.ranks.extend(pretoken.windows(2).map(rank));
-            self.merges.merge_ranked(&mut scratch.symbols, &mut scratch.row);
-            let left = scratch.symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place));
-            ids.extend(left.map(|(_, &id)| id));
-            return;
+            self.merge_symbols(scratch, ids);
+            return Ok(());
         }
-        bytes.load(pretoken, 0, &mut scratch.short);
-        self.merges.merge_row(&mut scratch.short);
-        scratch.short.append_to(ids);
-    }
-
-    fn merge_symbols(&self, scratch: &mut Scratch, ids: &mut Vec<u32>) {
-        let symbols = &mut scratch.symbols;
-        if !self.merges_happen {
-            ids.extend_from_slice(symbols);
-        } else if symbols.len() > SHORT || self.is_odd {
-            self.merges.merge_long(symbols, &mut scratch.row);
-            ids.extend(symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place)).map(|(_, &id)| id));
+        let mut written = std::mem::take(&mut scratch.text);
+        written.clear();
+        let (text, mark) = match self.input {
+            Input::ByteAlphabet => {
+                byte_alphabet::write_into(pretoken, &mut written);
+                (written.as_str(), None)
+            }
+            Input::Text => (utf8(pretoken)?, None),
+            Input::Spaces(mark) => (utf8(pretoken)?, Some(mark)),
+        };
+        scratch.symbols.clear();
+        let spelled = text.chars().map(|c| if c == ' ' { mark.unwrap_or(' ') } else { c });
+        self.symbols(spelled, &mut scratch.symbols, None)?;
+        scratch.text = written;
+        if self.merges_happen {
+            self.merges.rank_all(&scratch.symbols, &mut scratch.row);
+            self.merge_symbols(scratch, ids);
         } else {
-            let row = &mut scratch.short;
-            row.begin(0, symbols.iter().copied());
-            for (place, pair) in symbols.windows(2).enumerate() {
-                row.set_rank(place, self.merges.rank(pair[0], pair[1]));
-            }
-            self.merges.merge_row(row);
-            row.append_to(ids);
+            ids.extend_from_slice(&scratch.symbols);
         }
+        Ok(())
     }
 
-    /// Load a short pretoken of known characters with neither prefix nor suffix; false: it is not one.
-    fn load_known(&self, text: &str, mark: Option<char>, number: usize, row: &mut Row) -> bool {
-        if self.characters.ranks.is_empty() || self.is_odd {
-            return false;
-        }
-        let table = &self.characters.tables[0];
-        let mut symbols = [0u32; SHORT];
-        let mut codes = [128u8; SHORT];
-        let mut length = 0;
-        for character in text.chars() {
-            let (symbol, code) = match (character, mark) {
-                (' ', Some(mark)) => (table.id(mark), 32),
-                (_, Some(mark)) if mark == character => (table.id(mark), 32),
-                _ => (table.id(character), (character as u32).min(128) as u8),
-            };
-            if length == SHORT || symbol == NO_ID {
-                return false;
-            }
-            symbols[length] = symbol;
-            codes[length] = code;
-            length += 1;
-        }
-        row.begin(number, symbols[..length].iter().copied());
-        for place in 0..length.saturating_sub(1) {
-            let (left, right) = (codes[place] as usize, codes[place + 1] as usize);
-            let rank = if left < 128 && right < 128 {
-                self.characters.ranks[left * 128 + right]
-            } else if self.merges_happen {
-                self.merges.rank(symbols[place], symbols[place + 1])
-            } else {
-                NO_RANK
-            };
-            row.set_rank(place, rank);
-        }
-        true
+    /// Append the ids of the symbols in `scratch`, whose ranks are known.
+    fn merge_symbols(&self, scratch: &mut Scratch, ids: &mut Vec<u32>) {
+        self.merges.merge_ranked(&mut scratch.symbols, &mut scratch.row);
+        let left = scratch.symbols.iter().enumerate().filter(|(place, _)| scratch.row.is_first(*place));
+        ids.extend(left.map(|(_, &id)| id));
     }
 
     /// Append the symbols of a pretoken, and their lengths in bytes where they are wanted.
@@ -370,14 +297,12 @@ impl Bpe {
                 lengths.push(length as u32);
             }
         };
-        let affixed = !self.characters.prefix.is_empty() || !self.characters.suffix.is_empty();
         let mut waiting = 0;
         let mut rest = characters.clone().peekable();
         let mut is_later = false;
         while let Some(character) = rest.next() {
             let is_last = rest.peek().is_none();
-            let table = if affixed { usize::from(is_later) + 2 * usize::from(is_last) } else { 0 };
-            let symbol = self.characters.tables[table].id(character);
+            let symbol = self.characters.id_at(character, is_later, is_last);
             if symbol == NO_ID {
                 if let Some(ids) = &self.byte_ids {
                     let mut spelled = String::new();
@@ -433,36 +358,14 @@ impl PretokenModel for Bpe {
                 return Ok(());
             }
         }
-        if let Some(bytes) = &self.bytes {
-            if self.merges_happen {
-                self.encode_bytes(bytes, pretoken, scratch, ids);
+        if let Some(numbered) = &self.numbered {
+            let mut place = [None];
+            numbered.merge(&[pretoken], [0].into_iter(), &mut scratch.rows, ids, &mut place);
+            if place[0].is_some() {
                 return Ok(());
             }
         }
-        let mut written = std::mem::take(&mut scratch.text);
-        written.clear();
-        let (text, mark) = match self.input {
-            Input::ByteAlphabet => {
-                byte_alphabet::write_into(pretoken, &mut written);
-                (written.as_str(), None)
-            }
-            Input::Text => (utf8(pretoken)?, None),
-            Input::Spaces(mark) => (utf8(pretoken)?, Some(mark)),
-        };
-        if self.load_known(text, mark, 0, &mut scratch.short) {
-            self.merges.merge_row(&mut scratch.short);
-            scratch.short.append_to(ids);
-        } else {
-            scratch.symbols.clear();
-            let mut symbols = std::mem::take(&mut scratch.symbols);
-            let spelled = text.chars().map(|c| if c == ' ' { mark.unwrap_or(' ') } else { c });
-            let result = self.symbols(spelled, &mut symbols, None);
-            scratch.symbols = symbols;
-            result?;
-            self.merge_symbols(scratch, ids);
-        }
-        scratch.text = written;
-        Ok(())
+        self.encode_long(pretoken, scratch, ids)
     }
 
     fn encode_many(
@@ -474,140 +377,49 @@ impl PretokenModel for Bpe {
     ) {
         places.clear();
         places.resize(pretokens.len(), None);
-        let whole = match &self.byte_merges {
-            Some(merges) => merges.unmerged.as_ref(),
+        let whole = match &self.numbered {
+            Some(numbered) => numbered.unmerged.as_ref(),
             None => self.whole.as_ref(),
         };
         let whole = whole.map(|whole| {
             let hashes: Vec<u64> = pretokens.iter().map(|pretoken| whole.hash(pretoken)).collect();
             (whole, hashes)
         });
-        if let Some(merges) = &self.byte_merges {
-            let mut rest = std::mem::take(&mut scratch.rest);
-            rest.clear();
-            match &whole {
-                None => rest.extend(0..pretokens.len() as u32),
-                Some((whole, hashes)) => {
-                    for ((number, pretoken), &hash) in pretokens.iter().enumerate().zip(hashes) {
-                        match whole.id_hashed(pretoken, hash) {
-                            Some(id) => {
-                                places[number] = Some((ids.len() as u32, ids.len() as u32 + 1));
-                                ids.push(id);
-                            }
-                            None => rest.push(number as u32),
+        let mut rest = std::mem::take(&mut scratch.rest);
+        rest.clear();
+        match &whole {
+            None => rest.extend(0..pretokens.len() as u32),
+            Some((whole, hashes)) => {
+                for ((number, pretoken), &hash) in pretokens.iter().enumerate().zip(hashes) {
+                    match whole.id_hashed(pretoken, hash) {
+                        Some(id) => {
+                            places[number] = Some((ids.len() as u32, ids.len() as u32 + 1));
+                            ids.push(id);
                         }
+                        None => rest.push(number as u32),
                     }
                 }
             }
-            merges.merge(pretokens, rest.iter().copied(), &mut scratch.rows, ids, places);
-            for &number in &rest {
-                let place = &mut places[number as usize];
-                if place.is_none() {
-                    let first = ids.len() as u32;
-                    self.encode(pretokens[number as usize], scratch, ids).expect("each byte has a symbol");
-                    *place = Some((first, ids.len() as u32));
-                }
-            }
-            scratch.rest = rest;
-            return;
         }
-        self.merges.merge_rows(&mut Pretokens { model: self, pretokens, whole, next: 0, scratch, ids, places });
-    }
-}
-
-/// Pretokens to be merged side by side.
-struct Pretokens<'a> {
-    model: &'a Bpe,
-    pretokens: &'a [&'a [u8]],
-    whole: Option<(&'a Vocabulary, Vec<u64>)>,
-    next: usize,
-    scratch: &'a mut Scratch,
-    ids: &'a mut Vec<u32>,
-    places: &'a mut [Option<(u32, u32)>],
-}
-
-impl RowWork for Pretokens<'_> {
-    fn load(&mut self, row: &mut Row) -> bool {
-        while let Some(&pretoken) = self.pretokens.get(self.next) {
-            let number = self.next;
-            self.next += 1;
-            let first = self.ids.len() as u32;
-            if let Some((whole, hashes)) = &self.whole {
-                if let Some(id) = whole.id_hashed(pretoken, hashes[number]) {
-                    self.ids.push(id);
-                    self.places[number] = Some((first, first + 1));
-                    continue;
+        if let Some(numbered) = &self.numbered {
+            numbered.merge(pretokens, rest.iter().copied(), &mut scratch.rows, ids, places);
+        }
+        for &number in &rest {
+            let place = &mut places[number as usize];
+            if place.is_none() {
+                let first = ids.len();
+                match self.encode_long(pretokens[number as usize], scratch, ids) {
+                    Ok(()) => *place = Some((first as u32, ids.len() as u32)),
+                    Err(_) => ids.truncate(first),
                 }
-            }
-            let model = self.model;
-            let is_loaded = match (&model.bytes, model.input) {
-                _ if !model.merges_happen || model.is_odd => false,
-                (Some(bytes), _) if pretoken.len() <= SHORT => {
-                    bytes.load(pretoken, number, row);
-                    true
-                }
-                (None, Input::Text) => utf8(pretoken).is_ok_and(|text| model.load_known(text, None, number, row)),
-                (None, Input::Spaces(mark)) => {
-                    utf8(pretoken).is_ok_and(|text| model.load_known(text, Some(mark), number, row))
-                }
-                _ => false,
-            };
-            if is_loaded {
-                return true;
-            }
-            match model.encode(pretoken, self.scratch, self.ids) {
-                Ok(()) => self.places[number] = Some((first, self.ids.len() as u32)),
-                Err(_) => self.ids.truncate(first as usize),
             }
         }
-        false
-    }
-
-    fn done(&mut self, row: &Row) {
-        let first = self.ids.len() as u32;
-        row.append_to(self.ids);
-        self.places[row.number] = Some((first, self.ids.len() as u32));
-    }
-}
-
-impl ByteSymbols {
-    /// Load a short pretoken.
-    #[inline(always)]
-    fn load(&self, pretoken: &[u8], number: usize, row: &mut Row) {
-        row.begin(number, pretoken.iter().map(|&byte| self.ids[byte as usize]));
-        for (place, pair) in pretoken.windows(2).enumerate() {
-            row.set_rank(place, self.ranks[pair[0] as usize * 256 + pair[1] as usize]);
-        }
+        scratch.rest = rest;
     }
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
-}
-
-impl CharacterSymbols {
-    fn new(vocabulary: &Vocabulary, prefix: &str, suffix: &str) -> CharacterSymbols {
-        let variants: &[(&str, &str)] = match (prefix, suffix) {
-            ("", "") => &[("", "")],
-            _ => &[("", ""), (prefix, ""), ("", suffix), (prefix, suffix)],
-        };
-        let table = |&(before, after): &(&str, &str)| {
-            let character = |token: &[u8]| {
-                let token = std::str::from_utf8(token).ok()?.strip_prefix(before)?.strip_suffix(after)?;
-                let mut characters = token.chars();
-                characters.next().filter(|_| characters.next().is_none())
-            };
-            let entries: Vec<(char, u32)> =
-                vocabulary.iter().filter_map(|(token, id)| Some((character(token)?, id))).collect();
-            CharacterTable::new(&entries)
-        };
-        CharacterSymbols {
-            prefix: prefix.to_owned(),
-            suffix: suffix.to_owned(),
-            tables: variants.iter().map(table).collect(),
-            ranks: Table::default(),
-        }
-    }
 }
 
 /// The merges as ids. The right side loses as many bytes as the prefix has, whether it begins with it or not.
@@ -653,3 +465,6 @@ fn pretokens_of_entries(vocabulary: &Vocabulary, input: Input) -> FastMap<Vec<u8
     }
     unique
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::numbered_merges::FirstSymbols;
 use crate::hash::FastMap;
 use crate::stored_struct;
 use crate::tables::Table;
@@ -148,5 +149,18 @@ impl ByteCharacters {
         } else {
             (u32::from(first), 1)
         }
+    }
+}
+
+impl FirstSymbols for ByteCharacters {
+    #[inline(always)]
+    fn write(&self, pretoken: &[u8], mut each: impl FnMut(u32)) -> bool {
+        let mut place = 0;
+        while place < pretoken.len() {
+            let (symbol, length) = self.at(pretoken, place);
+            each(symbol);
+            place += length;
+        }
+        true
     }
 }

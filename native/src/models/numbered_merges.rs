@@ -1,13 +1,16 @@
-//! The merges of byte-level BPE for short pretokens: the same as `merges.rs`, with nothing in them that has to be foretold.
+//! The merges of BPE for short pretokens: the same as `merges.rs`, with nothing in them that has to be foretold.
 //!
 //! A merge that ever has its turn, in whatever text, is the last one in the text of its token alone: up to it, what happens
 //! there is what happens in the longer text, merge by merge. So each token has one merge at most that counts, and the
-//! tokens are numbered here as those merges are ranked, behind the bytes. The number of what two tokens merge to is
-//! then also the rank of the merge.
+//! tokens are numbered here as those merges are ranked, behind the symbols that texts begin with. The number of what two
+//! tokens merge to is then also the rank of the merge.
+//!
+//! What pretokens begin with is bytes (`byte_characters.rs`) or characters (`characters.rs`).
 
 use bytemuck::{Pod, Zeroable};
 
 use super::byte_characters::{ByteCharacters, Parts};
+use super::characters::{CharacterNumbers, Numbering, NO_ID};
 use super::merges::{Merges, NO_RANK};
 use super::vocabulary::Vocabulary;
 use crate::hash::{fold, prefetch, FastMap};
@@ -16,7 +19,7 @@ use crate::tables::Table;
 
 /// Symbols of a row at most.
 const SHORT: usize = 64;
-/// Bytes of a pretoken at most: such are all tokens that are known here.
+/// Bytes of a pretoken at most, so that it makes no token of more symbols than are known here.
 const LONGEST: usize = 256;
 /// Work that a build may take for tokens that are odd: the squares of their lengths, added up.
 const MOST_WORK: usize = 1 << 31;
@@ -31,6 +34,8 @@ const MERGED_BITS: u32 = 64 - 2 * BITS;
 const IS_OVERFULL: u64 = 1 << (MERGED_BITS - 1);
 /// Of a pair that nobody asks for.
 const EMPTY: u64 = (((1 << BITS) - 2) << BITS) << MERGED_BITS;
+/// Pairs of lower numbers are in a table of their own.
+const NEAR: u32 = 256;
 /// What two tokens merge to that do not merge.
 const NOTHING: u32 = 1 << 24;
 /// Slots that are looked at at once.
@@ -50,18 +55,27 @@ const NO_PAIR: u32 = NOTHING << PLACE_BITS;
 struct Bucket([u64; BUCKET]);
 
 /// See the module.
-pub struct ByteMerges {
+pub struct NumberedMerges {
     buckets: Table<Bucket>,
     shift: u32,
-    /// What each two bytes merge to; the first one in the higher bits.
-    of_bytes: Table<u32>,
+    /// What each two symbols with numbers below `NEAR` merge to; the first one in the higher bits.
+    of_near: Table<u32>,
     /// For each number, the id.
     ids: Table<u32>,
-    characters: ByteCharacters,
+    /// What pretokens begin with, where it is bytes.
+    bytes: Option<ByteCharacters>,
+    /// What they begin with else.
+    characters: Option<CharacterNumbers>,
     /// The tokens that their own bytes do not merge to, where a pretoken that is a token stays whole.
     pub unmerged: Option<Vocabulary>,
 }
-stored_struct!(ByteMerges { buckets, shift, of_bytes, ids, characters, unmerged });
+stored_struct!(NumberedMerges { buckets, shift, of_near, ids, bytes, characters, unmerged });
+
+/// What pretokens begin with.
+pub trait FirstSymbols {
+    /// Hand over the numbers of the symbols of a pretoken, one after the other. False: it has some that have none.
+    fn write(&self, pretoken: &[u8], each: impl FnMut(u32)) -> bool;
+}
 
 /// What one thread needs for it: the symbols of all rows, and for each row where they are and which pretoken it is.
 #[derive(Default)]
@@ -86,76 +100,46 @@ struct Row {
     pairs: [u32; SHORT + 2],
 }
 
-impl ByteMerges {
-    /// Build from the merges, the ids of bytes, and the tokens as bytes, of which pretokens may `stay_whole`. None: there are
-    /// too many.
-    pub fn build<'a>(
-        merges: &Merges,
-        bytes: &[u32; 256],
-        tokens: impl Iterator<Item = (&'a [u8], u32)>,
-        stay_whole: bool,
-    ) -> Option<ByteMerges> {
-        let mut unmerged = vec![];
-        let mut last = vec![];
-        let mut symbols = vec![];
-        let mut characters = vec![];
-        let mut ends: FastMap<u32, (u8, u8)> = FastMap::default();
-        let mut work = 0;
-        for (token, id) in tokens.filter(|(token, _)| token.len() > 1) {
-            symbols.clear();
-            if token.len() <= LONGEST {
-                work += token.len() * token.len();
-                symbols.extend(token.iter().map(|&byte| bytes[byte as usize]));
-            }
-            if work > MOST_WORK {
-                return None;
-            }
-            let merge = last_merge(merges, &mut symbols, |_| ());
-            let Some((rank, left, right)) = merge.filter(|_| symbols == [id]) else {
-                unmerged.push((token, id));
-                continue;
-            };
-            last.push([rank, left, right, id]);
-            ends.insert(id, (token[0], token[token.len() - 1]));
-            let mut text = std::str::from_utf8(token).unwrap_or("").chars();
-            if let (Some(character), None) = (text.next(), text.next()) {
-                characters.push((character, id));
-            }
-        }
-        if last.len() + 256 >= NOBODY as usize - 1 {
+/// The tokens by number, and what merges to them.
+struct Numbers {
+    ids: Vec<u32>,
+    of_id: FastMap<u32, u32>,
+    /// Left, right and merged.
+    merges: Vec<[u32; 3]>,
+}
+
+impl Numbers {
+    /// Behind the symbols that texts begin with (`NO_ID` is none) come the tokens, by their last merges: rank, left, right
+    /// and id. None: there are too many, or one has two.
+    fn new(mut ids: Vec<u32>, mut last: Vec<[u32; 4]>) -> Option<Numbers> {
+        if last.len() + ids.len() >= NOBODY as usize - 1 {
             return None;
         }
         last.sort_unstable();
-        let ids: Vec<u32> = bytes.iter().copied().chain(last.iter().map(|merge| merge[3])).collect();
-        let numbers: FastMap<u32, u32> = ids.iter().copied().zip(0..).collect();
-        let characters: Vec<(char, u32, Parts)> = characters
-            .into_iter()
-            .map(|(character, id)| {
-                let (mut firsts, mut lasts, mut highest) = (vec![], vec![], 0);
-                symbols.clear();
-                symbols.extend(character.to_string().bytes().map(|byte| bytes[byte as usize]));
-                last_merge(merges, &mut symbols, |symbols| {
-                    let (first, last) = (numbers[&symbols[0]], numbers[&symbols[symbols.len() - 1]]);
-                    firsts.push(first);
-                    lasts.push(last);
-                    highest = symbols.iter().map(|symbol| numbers[symbol]).fold(highest, u32::max);
-                });
-                let number = numbers[&id];
-                (character, number, Parts { firsts, lasts, highest: highest.max(number) })
-            })
-            .collect();
-        let of_numbers: Vec<[u32; 3]> =
-            last.iter().map(|&[_, left, right, id]| [numbers[&left], numbers[&right], numbers[&id]]).collect();
-        let ends = |number: u32| if number < 256 { (number as u8, number as u8) } else { ends[&ids[number as usize]] };
-        let characters = ByteCharacters::build(&of_numbers, ends, &characters)?;
-        let size = last.len().next_power_of_two().max(BUCKET * 2) * 2 / BUCKET;
+        ids.extend(last.iter().map(|merge| merge[3]));
+        let numbered = ids.iter().copied().zip(0..).filter(|(id, _)| *id != NO_ID);
+        let of_id: FastMap<u32, u32> = numbered.clone().collect();
+        if of_id.len() < numbered.count() {
+            return None;
+        }
+        // The sides of a merge that has its turn come to be by merges that have theirs, or are there from the start.
+        let merges = last.iter().map(|merge| [merge[1], merge[2], merge[3]].map(|id| of_id[&id])).collect();
+        Some(Numbers { ids, of_id, merges })
+    }
+
+    fn into_merges(
+        self,
+        bytes: Option<ByteCharacters>,
+        characters: Option<CharacterNumbers>,
+        unmerged: Option<Vocabulary>,
+    ) -> NumberedMerges {
+        let size = self.merges.len().next_power_of_two().max(BUCKET * 2) * 2 / BUCKET;
         let shift = 64 - size.trailing_zeros();
         let mut buckets = vec![Bucket([EMPTY; BUCKET]); size];
-        let mut of_bytes = vec![NOTHING; 1 << 16];
-        // The sides of a merge that has its turn come to be by merges that have theirs, or are bytes.
-        for [left, right, merged] in of_numbers {
-            if left < 256 && right < 256 {
-                of_bytes[(left << 8 | right) as usize] = merged;
+        let mut of_near = vec![NOTHING; (NEAR * NEAR) as usize];
+        for [left, right, merged] in self.merges {
+            if left < NEAR && right < NEAR {
+                of_near[(left * NEAR + right) as usize] = merged;
             }
             let mut bucket = bucket_of(key(left, right), shift);
             loop {
@@ -167,15 +151,95 @@ impl ByteMerges {
                 bucket = (bucket + 1) & (size - 1);
             }
         }
+        let (buckets, of_near, ids) = (buckets.into(), of_near.into(), self.ids.into());
+        NumberedMerges { buckets, shift, of_near, ids, bytes, characters, unmerged }
+    }
+}
+
+impl NumberedMerges {
+    /// Build from the merges, the ids of bytes, and the tokens as bytes, of which pretokens may `stay_whole`. None: there are
+    /// too many.
+    pub fn of_bytes<'a>(
+        merges: &Merges,
+        bytes: &[u32; 256],
+        tokens: impl Iterator<Item = (&'a [u8], u32)>,
+        stay_whole: bool,
+    ) -> Option<NumberedMerges> {
+        let mut unmerged = vec![];
+        let mut last = vec![];
+        let mut symbols = vec![];
+        let mut characters = vec![];
+        let mut ends: FastMap<u32, (u8, u8)> = FastMap::default();
+        let mut work = 0;
+        for (token, id) in tokens.filter(|(token, _)| token.len() > 1) {
+            symbols.clear();
+            if token.len() <= LONGEST {
+                symbols.extend(token.iter().map(|&byte| bytes[byte as usize]));
+            }
+            let Some(merge) = merge_of(merges, &mut symbols, id, &mut work)? else {
+                unmerged.push((token, id));
+                continue;
+            };
+            last.push(merge);
+            ends.insert(id, (token[0], token[token.len() - 1]));
+            let mut text = std::str::from_utf8(token).unwrap_or("").chars();
+            if let (Some(character), None) = (text.next(), text.next()) {
+                characters.push((character, id));
+            }
+        }
+        let numbers = Numbers::new(bytes.to_vec(), last)?;
+        let of_id = &numbers.of_id;
+        let characters: Vec<(char, u32, Parts)> = characters
+            .into_iter()
+            .map(|(character, id)| {
+                let (mut firsts, mut lasts, mut highest) = (vec![], vec![], 0);
+                symbols.clear();
+                symbols.extend(character.to_string().bytes().map(|byte| bytes[byte as usize]));
+                last_merge(merges, &mut symbols, |symbols| {
+                    let (first, last) = (of_id[&symbols[0]], of_id[&symbols[symbols.len() - 1]]);
+                    firsts.push(first);
+                    lasts.push(last);
+                    highest = symbols.iter().map(|symbol| of_id[symbol]).fold(highest, u32::max);
+                });
+                let number = of_id[&id];
+                (character, number, Parts { firsts, lasts, highest: highest.max(number) })
+            })
+            .collect();
+        let ends = |number: u32| match u8::try_from(number) {
+            Ok(byte) => (byte, byte),
+            Err(_) => ends[&numbers.ids[number as usize]],
+        };
+        let characters = ByteCharacters::build(&numbers.merges, ends, &characters)?;
         let unmerged = stay_whole.then(|| Vocabulary::new(unmerged.into_iter()));
-        Some(ByteMerges {
-            buckets: buckets.into(),
-            shift,
-            of_bytes: of_bytes.into(),
-            ids: ids.into(),
-            characters,
-            unmerged,
-        })
+        Some(numbers.into_merges(Some(characters), None, unmerged))
+    }
+
+    /// Build from the merges and the numbers of characters. With `whole`, which has the pretokens that stay whole and their
+    /// ids. None: there are too many, or one can be made in two ways.
+    pub fn of_characters<'a>(
+        merges: &Merges,
+        Numbering { numbers: characters, ids, tokens }: Numbering,
+        whole: Option<impl Iterator<Item = (&'a [u8], u32)>>,
+    ) -> Option<NumberedMerges> {
+        let mut last = vec![];
+        let mut work = 0;
+        for (mut symbols, id) in tokens.into_iter().filter(|(symbols, _)| (2..=LONGEST).contains(&symbols.len())) {
+            last.extend(merge_of(merges, &mut symbols, id, &mut work)?);
+        }
+        let numbers = Numbers::new(ids, last)?;
+        let mut built = numbers.into_merges(None, Some(characters), None);
+        if let Some(whole) = whole {
+            let (mut rows, mut ids, mut place) = (Rows::default(), vec![], [None]);
+            let mut merges_to_itself = |token: &[u8], id: u32| {
+                ids.clear();
+                place[0] = None;
+                built.merge(&[token], [0].into_iter(), &mut rows, &mut ids, &mut place);
+                ids == [id]
+            };
+            let unmerged: Vec<(&[u8], u32)> = whole.filter(|&(token, id)| !merges_to_itself(token, id)).collect();
+            built.unmerged = Some(Vocabulary::new(unmerged.into_iter()));
+        }
+        Some(built)
     }
 
     /// What two tokens merge to, or `NOTHING`.
@@ -224,8 +288,31 @@ impl ByteMerges {
         ids: &mut Vec<u32>,
         places: &mut [Option<(u32, u32)>],
     ) {
-        let Rows { symbols, short, middle, long } = rows;
         let first = ids.len();
+        match (&self.bytes, &self.characters) {
+            (Some(bytes), _) => self.begin(bytes, pretokens, numbers, rows),
+            (None, Some(characters)) => self.begin(characters, pretokens, numbers, rows),
+            (None, None) => return,
+        }
+        let Rows { symbols, short, middle, long } = rows;
+        self.merge_up_to::<16>(short, symbols, ids, places);
+        self.merge_up_to::<32>(middle, symbols, ids, places);
+        self.merge_up_to::<SHORT>(long, symbols, ids, places);
+        // All at once, so that none of the looks into memory waits for another.
+        for id in &mut ids[first..] {
+            *id = self.ids[*id as usize];
+        }
+    }
+
+    /// Write the symbols of all rows, and sort them by length.
+    fn begin(
+        &self,
+        first_symbols: &impl FirstSymbols,
+        pretokens: &[&[u8]],
+        numbers: impl Iterator<Item = u32>,
+        rows: &mut Rows,
+    ) {
+        let Rows { symbols, short, middle, long } = rows;
         symbols.clear();
         [&mut *short, middle, long].into_iter().for_each(Vec::clear);
         for number in numbers {
@@ -234,29 +321,21 @@ impl ByteMerges {
             if pretoken.len() > LONGEST {
                 continue;
             }
-            let (mut place, mut before) = (0, 0);
-            while place < pretoken.len() {
-                let (symbol, length) = self.characters.at(pretoken, place);
-                if before | symbol > 255 && place > 0 {
+            let mut before = 0;
+            let is_known = first_symbols.write(pretoken, |symbol| {
+                if before | symbol >= NEAR && symbols.len() > start {
                     self.ask(before, symbol);
                 }
                 symbols.push(symbol);
                 before = symbol;
-                place += length;
-            }
+            });
             match symbols.len() - start {
+                _ if !is_known => symbols.truncate(start),
                 0..=16 => short.push((number, start as u32, symbols.len() as u32)),
                 17..=32 => middle.push((number, start as u32, symbols.len() as u32)),
                 33..=SHORT => long.push((number, start as u32, symbols.len() as u32)),
                 _ => symbols.truncate(start),
             }
-        }
-        self.merge_up_to::<16>(short, symbols, ids, places);
-        self.merge_up_to::<32>(middle, symbols, ids, places);
-        self.merge_up_to::<SHORT>(long, symbols, ids, places);
-        // All at once, so that none of the looks into memory waits for another.
-        for id in &mut ids[first..] {
-            *id = self.ids[*id as usize];
         }
     }
 
@@ -314,7 +393,7 @@ impl ByteMerges {
         row.symbols[..symbols.len()].copy_from_slice(symbols);
         for (place, (pair, two)) in row.pairs.iter_mut().zip(symbols.windows(2)).enumerate() {
             let merged = match two[0] | two[1] {
-                0..=255 => self.of_bytes[(two[0] << 8 | two[1]) as usize],
+                0..NEAR => self.of_near[(two[0] * NEAR + two[1]) as usize],
                 _ => self.merged(two[0], two[1]),
             };
             *pair = packed(merged, place as u32);
@@ -370,6 +449,17 @@ impl Row {
         symbols: [NOBODY; SHORT + 2],
         pairs: [NO_PAIR; SHORT + 2],
     };
+}
+
+/// The merge that makes a token of its symbols, if they make it: rank, left, right and id. None: that takes too much work.
+#[allow(clippy::option_option)]
+fn merge_of(merges: &Merges, symbols: &mut Vec<u32>, id: u32, work: &mut usize) -> Option<Option<[u32; 4]>> {
+    *work += symbols.len() * symbols.len();
+    if *work > MOST_WORK {
+        return None;
+    }
+    let merge = last_merge(merges, symbols, |_| ());
+    Some(merge.filter(|_| *symbols == [id]).map(|(rank, left, right)| [rank, left, right, id]))
 }
 
 /// The rank and the sides of the last merge of a row, which is worked off in place.
@@ -494,8 +584,8 @@ mod tests {
         for _ in 0..if cfg!(miri) { 3 } else { 1500 } {
             let (merges, bytes, tokens) = hostile(&mut random);
             let entries = tokens.iter().map(|(token, &id)| (&token[..], id));
-            let byte_merges = ByteMerges::build(&merges, &bytes, entries, true).unwrap();
-            let unmerged = byte_merges.unmerged.as_ref().expect("it was wanted");
+            let numbered = NumberedMerges::of_bytes(&merges, &bytes, entries, true).unwrap();
+            let unmerged = numbered.unmerged.as_ref().expect("it was wanted");
             for (token, &id) in &tokens {
                 let merged = expected(&merges, &bytes, token) == [id];
                 assert_eq!(unmerged.id(token), (!merged).then_some(id), "{token:?}");
@@ -515,14 +605,15 @@ mod tests {
                 .collect();
             let pretokens: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
             let (mut ids, mut places) = (vec![], vec![None; pretokens.len()]);
-            byte_merges.merge(&pretokens, 0..pretokens.len() as u32, &mut Rows::default(), &mut ids, &mut places);
+            numbered.merge(&pretokens, 0..pretokens.len() as u32, &mut Rows::default(), &mut ids, &mut places);
             for (text, place) in texts.iter().zip(places) {
                 let expected = expected(&merges, &bytes, text);
                 match place {
                     Some((first, end)) => assert_eq!(ids[first as usize..end as usize], expected, "{text:?}"),
                     None => assert!(text.len() > SHORT),
                 }
-                let starts = (0..text.len()).filter(|&at| byte_merges.characters.at(text, at).1 > 1);
+                let starts =
+                    (0..text.len()).filter(|&at| numbered.bytes.as_ref().expect("it is of bytes").at(text, at).1 > 1);
                 whole_characters += starts.count();
             }
         }
