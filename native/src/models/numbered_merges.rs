@@ -8,11 +8,13 @@
 //! What pretokens begin with is bytes (`byte_characters.rs`) or characters (`characters.rs`).
 
 use bytemuck::{Pod, Zeroable};
+use wide::{f32x4, u32x4};
 
 use super::byte_characters::{ByteCharacters, Parts};
 use super::characters::{CharacterNumbers, Numbering, NO_ID};
 use super::merges::{Merges, NO_RANK};
 use super::vocabulary::Vocabulary;
+use crate::extensions::{self, Extensions, Work};
 use crate::hash::{fold, prefetch, FastMap};
 use crate::stored_struct;
 use crate::tables::Table;
@@ -28,22 +30,26 @@ const MOST_WORK: usize = 1 << 31;
 const BITS: u32 = 20;
 /// Stands for what is beyond the ends of a row.
 const NOBODY: u32 = (1 << BITS) - 1;
-/// A slot of the table: left and right, and in the lower bits what they merge to.
-const MERGED_BITS: u32 = 64 - 2 * BITS;
+/// In the upper half of a slot, the bits of the key that the lower half has no room for.
+const HIGH_SHIFT: u32 = 24;
 /// In the last slot of a bucket: there was no room for all that belong here, and one has to look into the next one as well.
-const IS_OVERFULL: u64 = 1 << (MERGED_BITS - 1);
-/// Of a pair that nobody asks for.
-const EMPTY: u64 = (((1 << BITS) - 2) << BITS) << MERGED_BITS;
+const IS_OVERFULL: u32 = 1 << (HIGH_SHIFT - 1);
+/// Below it there is what lacks from `NOTHING` to what the pair merges to.
+const LACKING: u32 = IS_OVERFULL - 1;
+/// The key of a pair that nobody asks for.
+const EMPTY: u64 = ((1 << BITS) - 2) << BITS;
 /// Pairs of lower numbers are in a table of their own.
 const NEAR: u32 = 256;
 /// What two tokens merge to that do not merge.
-const NOTHING: u32 = 1 << 24;
+const NOTHING: u32 = 1 << (BITS + 1);
 /// Slots that are looked at at once.
 const BUCKET: usize = 4;
 /// Rows that are merged side by side.
 const LANES: usize = 8;
 
-const PLACE_BITS: u32 = 6;
+/// The last place of a row, which nobody ever has, as the first one.
+const END: usize = SHORT + 1;
+const PLACE_BITS: u32 = 7;
 /// A pair of a row is a number with its place below it, plus this, so that it is neither zero nor tiny as a float. As floats
 /// positive numbers have the same order, and of floats the machine finds the lowest at once.
 const OFFSET: u32 = 1 << 23;
@@ -52,7 +58,43 @@ const NO_PAIR: u32 = NOTHING << PLACE_BITS;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(32))]
-struct Bucket([u64; BUCKET]);
+struct Bucket {
+    /// The lower halves of the keys.
+    low: [u32; BUCKET],
+    /// What is left of each key, and what it merges to.
+    high: [u32; BUCKET],
+}
+
+impl Bucket {
+    const EMPTY: Bucket = Bucket { low: [EMPTY as u32; BUCKET], high: [high_half(EMPTY); BUCKET] };
+
+    /// What lacks from `NOTHING` to what the pair of a key merges to; 0 if it is not here.
+    #[inline(always)]
+    fn lacking(&self, key: u64) -> u32 {
+        let (low, high) = (u32x4::new(self.low), u32x4::new(self.high));
+        let is_low = low.cmp_eq(u32x4::splat(key as u32));
+        let is_high = (high >> HIGH_SHIFT as i32).cmp_eq(u32x4::splat((key >> 32) as u32));
+        let [first, second, third, fourth] = (is_low & is_high & high).to_array();
+        ((first | second) | (third | fourth)) & LACKING
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.high[BUCKET - 1] & IS_OVERFULL != 0
+    }
+
+    /// Add a pair; false: there is no room, which is then written down.
+    fn add(&mut self, key: u64, merged: u32) -> bool {
+        let is_free = |at: &usize| {
+            (self.low[*at], self.high[*at] >> HIGH_SHIFT) == (EMPTY as u32, high_half(EMPTY) >> HIGH_SHIFT)
+        };
+        let Some(at) = (0..BUCKET).find(is_free) else {
+            self.high[BUCKET - 1] |= IS_OVERFULL;
+            return false;
+        };
+        (self.low[at], self.high[at]) = (key as u32, high_half(key) | (NOTHING - merged));
+        true
+    }
+}
 
 /// See the module.
 pub struct NumberedMerges {
@@ -93,9 +135,9 @@ struct Row {
     place: u32,
     left: u32,
     right: u32,
-    /// A bit for each symbol that is there.
+    /// A bit for each symbol that is there, of place 1 first.
     alive: u64,
-    /// Behind the symbols `NOBODY`, twice.
+    /// Of the first and of the last place, `NOBODY`.
     symbols: [u32; SHORT + 2],
     pairs: [u32; SHORT + 2],
 }
@@ -135,19 +177,14 @@ impl Numbers {
     ) -> NumberedMerges {
         let size = self.merges.len().next_power_of_two().max(BUCKET * 2) * 2 / BUCKET;
         let shift = 64 - size.trailing_zeros();
-        let mut buckets = vec![Bucket([EMPTY; BUCKET]); size];
+        let mut buckets = vec![Bucket::EMPTY; size];
         let mut of_near = vec![NOTHING; (NEAR * NEAR) as usize];
         for [left, right, merged] in self.merges {
             if left < NEAR && right < NEAR {
                 of_near[(left * NEAR + right) as usize] = merged;
             }
             let mut bucket = bucket_of(key(left, right), shift);
-            loop {
-                if let Some(slot) = buckets[bucket].0.iter_mut().find(|slot| **slot == EMPTY) {
-                    *slot = key(left, right) << MERGED_BITS | u64::from(merged);
-                    break;
-                }
-                buckets[bucket].0[BUCKET - 1] |= IS_OVERFULL;
+            while !buckets[bucket].add(key(left, right), merged) {
                 bucket = (bucket + 1) & (size - 1);
             }
         }
@@ -247,28 +284,22 @@ impl NumberedMerges {
     fn merged(&self, left: u32, right: u32) -> u32 {
         let key = key(left, right);
         let bucket = bucket_of(key, self.shift);
-        let slots = self.buckets[bucket].0;
-        let mut merged = NOTHING;
-        for slot in slots {
-            let is_it = slot >> MERGED_BITS == key;
-            merged = if is_it { (slot & (IS_OVERFULL - 1)) as u32 } else { merged };
-        }
-        if slots[BUCKET - 1] & IS_OVERFULL != 0 && merged == NOTHING {
+        let slots = &self.buckets[bucket];
+        let lacking = slots.lacking(key);
+        if slots.is_overfull() && lacking == 0 {
             return self.merged_further(key, bucket);
         }
-        merged
+        NOTHING - lacking
     }
 
     #[cold]
     #[inline(never)]
     fn merged_further(&self, key: u64, mut bucket: usize) -> u32 {
         loop {
-            let slots = self.buckets[bucket].0;
-            if let Some(slot) = slots.iter().find(|&slot| slot >> MERGED_BITS == key) {
-                return (slot & (IS_OVERFULL - 1)) as u32;
-            }
-            if slots[BUCKET - 1] & IS_OVERFULL == 0 {
-                return NOTHING;
+            let slots = &self.buckets[bucket];
+            let lacking = slots.lacking(key);
+            if lacking != 0 || !slots.is_overfull() {
+                return NOTHING - lacking;
             }
             bucket = (bucket + 1) & (self.buckets.len() - 1);
         }
@@ -295,9 +326,10 @@ impl NumberedMerges {
             (None, None) => return,
         }
         let Rows { symbols, short, middle, long } = rows;
-        self.merge_up_to::<16>(short, symbols, ids, places);
-        self.merge_up_to::<32>(middle, symbols, ids, places);
-        self.merge_up_to::<SHORT>(long, symbols, ids, places);
+        let extensions = Extensions::detect();
+        extensions::run(extensions, UpTo::<16> { merges: self, todo: short, symbols, ids, places });
+        extensions::run(extensions, UpTo::<32> { merges: self, todo: middle, symbols, ids, places });
+        extensions::run(extensions, UpTo::<SHORT> { merges: self, todo: long, symbols, ids, places });
         // All at once, so that none of the looks into memory waits for another.
         for id in &mut ids[first..] {
             *id = self.ids[*id as usize];
@@ -337,12 +369,15 @@ impl NumberedMerges {
                 _ => symbols.truncate(start),
             }
         }
+        // So that as many symbols can be taken as a row has room for.
+        symbols.resize(symbols.len() + SHORT, 0);
     }
 
     /// The same for such as have at most `N` symbols, with numbers instead of ids.
     ///
     /// Several rows are in work at a time. The table of pairs is larger than the nearer caches, so each look into it waits;
     /// a row asks for its memory and gives its turn to the others.
+    #[inline(always)]
     fn merge_up_to<const N: usize>(
         &self,
         todo: &[(u32, u32, u32)],
@@ -350,12 +385,15 @@ impl NumberedMerges {
         ids: &mut Vec<u32>,
         places: &mut [Option<(u32, u32)>],
     ) {
-        let mut todo = todo.iter().map(|&(number, start, end)| (number, &symbols[start as usize..end as usize]));
+        if todo.is_empty() {
+            return;
+        }
+        let mut todo = todo.iter();
         let mut rows = [Row::NOTHING; LANES];
         let mut count = 0;
         while count < LANES {
-            let Some((number, symbols)) = todo.next() else { break };
-            self.load::<N>(symbols, number, &mut rows[count]);
+            let Some(next) = todo.next() else { break };
+            self.load::<N>(symbols, next, &mut rows[count]);
             count += 1;
         }
         while count > 0 {
@@ -369,12 +407,12 @@ impl NumberedMerges {
                 let first = ids.len() as u32;
                 let mut alive = row.alive;
                 while alive != 0 {
-                    ids.push(row.symbols[alive.trailing_zeros() as usize]);
+                    ids.push(row.symbols[alive.trailing_zeros() as usize + 1]);
                     alive &= alive - 1;
                 }
                 places[row.number as usize] = Some((first, ids.len() as u32));
-                if let Some((number, symbols)) = todo.next() {
-                    self.load::<N>(symbols, number, row);
+                if let Some(next) = todo.next() {
+                    self.load::<N>(symbols, next, row);
                     lane += 1;
                 } else {
                     count -= 1;
@@ -385,29 +423,29 @@ impl NumberedMerges {
     }
 
     #[inline(always)]
-    fn load<const N: usize>(&self, symbols: &[u32], number: u32, row: &mut Row) {
-        let symbols = &symbols[..symbols.len().min(N)];
+    fn load<const N: usize>(&self, symbols: &[u32], &(number, start, end): &(u32, u32, u32), row: &mut Row) {
+        let symbols: &[u32; N] = symbols[start as usize..].first_chunk().expect("there is more behind the last ones");
+        let count = (end - start).min(N as u32);
         row.number = number;
-        row.alive = u64::MAX.checked_shr(64 - symbols.len() as u32).unwrap_or(0);
-        row.pairs[..N].fill(NO_PAIR);
-        row.symbols[..symbols.len()].copy_from_slice(symbols);
-        for (place, (pair, two)) in row.pairs.iter_mut().zip(symbols.windows(2)).enumerate() {
+        row.alive = u64::MAX.checked_shr(64 - count).unwrap_or(0);
+        row.symbols[1..=N].copy_from_slice(symbols);
+        row.pairs[1..=N].fill(NO_PAIR);
+        for (place, (pair, two)) in (1..count).zip(row.pairs[1..].iter_mut().zip(symbols.windows(2))) {
             let merged = match two[0] | two[1] {
                 0..NEAR => self.of_near[(two[0] * NEAR + two[1]) as usize],
                 _ => self.merged(two[0], two[1]),
             };
-            *pair = packed(merged, place as u32);
+            *pair = packed(merged, place);
         }
         // Nothing has been asked for: what is looked up first has no consequence.
-        (row.place, row.left, row.right) = (SHORT as u32, SHORT as u32 + 1, SHORT as u32);
+        (row.place, row.left, row.right) = (END as u32, 0, END as u32);
     }
 
     /// Look up what was asked for; merge the leftmost pair of lowest rank, and ask for what is known of its new neighbours.
     /// False: there is no pair that merges.
     #[inline(always)]
     fn turn<const N: usize>(&self, row: &mut Row) -> bool {
-        const LAST: u32 = SHORT as u32 + 1;
-        let (place, left, right) = (row.place.min(LAST), row.left.min(LAST), row.right.min(LAST));
+        let [place, left, right] = [row.place, row.left, row.right].map(|place| place.min(END as u32));
         // Before the pairs are written: what is read in another size than it was written has to wait for that.
         let lowest = lowest::<N>(&row.pairs);
         let symbol = row.symbols[place as usize];
@@ -419,23 +457,42 @@ impl NumberedMerges {
         if lowest >= NO_PAIR {
             return false;
         }
+        // It has a right neighbour, so it is not the last place of all.
         let place = lowest & (SHORT as u32 - 1);
         let symbol = (lowest - OFFSET) >> PLACE_BITS;
         row.symbols[place as usize] = symbol;
-        let after = row.alive & (u64::MAX << place << 1);
-        let gone = after.trailing_zeros();
-        row.alive ^= 1 << (gone & 63);
+        let after = row.alive & (u64::MAX << place);
+        let gone = after.trailing_zeros() & 63;
+        row.alive ^= 1 << gone;
         let after = after & after.wrapping_sub(1);
-        let before = row.alive & ((1 << place) - 1);
+        let before = row.alive & ((1 << place) - 1) >> 1;
         row.place = place;
-        row.right = after.trailing_zeros();
-        row.left = 63u32.wrapping_sub(before.leading_zeros()).min(LAST);
+        row.right = after.trailing_zeros() + 1;
+        row.left = u64::BITS - before.leading_zeros();
         row.pairs[place as usize] = NO_PAIR;
-        row.pairs[gone as usize & 63] = NO_PAIR;
+        row.pairs[gone as usize + 1] = NO_PAIR;
         row.pairs[row.left as usize] = NO_PAIR;
-        self.ask(symbol, row.symbols[row.right.min(LAST) as usize]);
+        self.ask(symbol, row.symbols[row.right as usize]);
         self.ask(row.symbols[row.left as usize], symbol);
         true
+    }
+}
+
+/// See `NumberedMerges::merge_up_to`.
+struct UpTo<'a, const N: usize> {
+    merges: &'a NumberedMerges,
+    todo: &'a [(u32, u32, u32)],
+    symbols: &'a [u32],
+    ids: &'a mut Vec<u32>,
+    places: &'a mut [Option<(u32, u32)>],
+}
+
+impl<const N: usize> Work for UpTo<'_, N> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, _: Option<Extensions>) {
+        self.merges.merge_up_to::<N>(self.todo, self.symbols, self.ids, self.places);
     }
 }
 
@@ -492,6 +549,11 @@ fn packed(merged: u32, place: u32) -> u32 {
     (merged << PLACE_BITS | place) + OFFSET
 }
 
+/// The upper half of a slot with this key.
+const fn high_half(key: u64) -> u32 {
+    ((key >> 32) as u32) << HIGH_SHIFT
+}
+
 #[inline(always)]
 fn key(left: u32, right: u32) -> u64 {
     u64::from(left) << BITS | u64::from(right)
@@ -502,17 +564,17 @@ fn bucket_of(key: u64, shift: u32) -> usize {
     (fold(key, 0x9E37_79B9_7F4A_7C15) >> shift) as usize
 }
 
+/// The lowest of the pairs from place 1 on.
 #[inline(always)]
 fn lowest<const N: usize>(pairs: &[u32; SHORT + 2]) -> u32 {
-    let mut lanes = [f32::MAX; 4];
-    for chunk in pairs[..N].chunks_exact(4) {
-        for (lane, &pair) in lanes.iter_mut().zip(chunk) {
-            let pair = f32::from_bits(pair);
-            *lane = if pair < *lane { pair } else { *lane };
-        }
+    let mut least = f32x4::splat(f32::MAX);
+    for four in pairs[1..=N].chunks_exact(4) {
+        let four: [u32; 4] = four.try_into().expect("four");
+        least = least.fast_min(bytemuck::cast(four));
     }
-    let least = |a: f32, b: f32| if a < b { a } else { b };
-    least(least(lanes[0], lanes[1]), least(lanes[2], lanes[3])).to_bits()
+    let least = least.to_array();
+    let of_two = |a: f32, b: f32| if a < b { a } else { b };
+    of_two(of_two(least[0], least[1]), of_two(least[2], least[3])).to_bits()
 }
 
 #[cfg(test)]
