@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::hash::FastMap;
 use crate::limits::checked_length;
 use crate::locks::taken;
+use crate::models::characters::code_point;
 use crate::models::PretokenModel;
 use crate::patterns::tree::CodePointSet;
 use crate::pre_tokenizers::PreTokenizer;
@@ -56,6 +57,56 @@ impl Rest {
             Some(first) if !dropped.contains(first) => piece,
             _ => "",
         }
+    }
+
+    /// The same for bytes that are UTF-8.
+    fn kept_bytes<'a>(&self, piece: &'a [u8]) -> &'a [u8] {
+        let Some(dropped) = &self.dropped else { return piece };
+        let piece = piece.strip_prefix(b" ").unwrap_or(piece);
+        let first = (!piece.is_empty()).then(|| char::from_u32(code_point(piece).0)).flatten();
+        if first.is_some_and(|first| !dropped.contains(first)) {
+            piece
+        } else {
+            &[]
+        }
+    }
+
+    /// Write the pretokens of all pieces, of which a ByteLevel is the rest; gives how many each has. None: they are too long
+    /// together.
+    fn all_written(
+        &self,
+        pieces: &[&[u8]],
+        cutter: &Cutter,
+        room: &Mutex<Cuts>,
+        pretokens: &mut Strings,
+    ) -> Option<Vec<Option<usize>>> {
+        let mut text = vec![];
+        let mut bounds = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let first = text.len();
+            text.extend_from_slice(self.kept_bytes(piece));
+            bounds.push((first, text.len()));
+        }
+        checked_length(text.len()).ok()?;
+        let mut own = Cuts::default();
+        let mut shared = room.try_lock().ok();
+        let cuts = shared.as_deref_mut().unwrap_or(&mut own);
+        let some: Vec<(usize, usize)> = bounds.iter().copied().filter(|(start, end)| start < end).collect();
+        cutter.cut(&text, &some, cuts);
+        cuts.starts.push(text.len() as u32);
+        let mut spans = cuts.starts.windows(2).peekable();
+        let mut written = String::new();
+        let count = |&(_, end): &(usize, usize)| {
+            let mut count = 0;
+            while let Some(span) = spans.next_if(|span| (span[0] as usize) < end) {
+                written.clear();
+                byte_alphabet::write_into(&text[span[0] as usize..span[1] as usize], &mut written);
+                pretokens.push(&written);
+                count += 1;
+            }
+            Some(count)
+        };
+        Some(bounds.iter().map(count).collect())
     }
 
     /// Hand over the pretokens of a piece.
@@ -163,21 +214,38 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
         places.clear();
-        // The pretokens of all pieces, and for each piece where its own begin; None: it fails.
-        let mut pretokens = Strings::default();
-        let mut counts = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let first = pretokens.len();
-            let outcome = self.rest.pretokens(piece, |pretoken| {
-                checked_length(pretoken.len())?;
-                pretokens.push(pretoken);
-                Ok(())
-            });
-            if outcome.is_err() {
-                pretokens.truncate(first);
-            }
-            counts.push(outcome.is_ok().then_some(pretokens.len() - first));
+        if self.rest.parts.is_empty() {
+            let kept: Vec<&[u8]> = pieces.iter().map(|piece| self.rest.kept_bytes(piece)).collect();
+            let some: Vec<&[u8]> = kept.iter().copied().filter(|piece| !piece.is_empty()).collect();
+            let mut found = vec![];
+            self.model.encode_many(&some, scratch, ids, &mut found);
+            let mut found = found.into_iter();
+            places.extend(kept.iter().map(|piece| match piece {
+                [] => Some((0, 0)),
+                _ => found.next().flatten(),
+            }));
+            return;
         }
+        let mut pretokens = Strings::default();
+        let counts = match &self.rest.byte_level {
+            Some((cutter, room)) => self.rest.all_written(pieces, cutter, room, &mut pretokens),
+            None => None,
+        };
+        let counts = counts.unwrap_or_else(|| {
+            let mut one = |piece: &&[u8]| {
+                let first = pretokens.len();
+                let outcome = self.rest.pretokens(piece, |pretoken| {
+                    checked_length(pretoken.len())?;
+                    pretokens.push(pretoken);
+                    Ok(())
+                });
+                if outcome.is_err() {
+                    pretokens.truncate(first);
+                }
+                outcome.is_ok().then_some(pretokens.len() - first)
+            };
+            pieces.iter().map(&mut one).collect()
+        });
         let all: Vec<&[u8]> = pretokens.iter().map(str::as_bytes).collect();
         let (mut found, mut found_places) = (vec![], vec![]);
         self.model.encode_many(&all, scratch, &mut found, &mut found_places);
@@ -202,6 +270,7 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patterns::tree::{Node, Tree};
     use crate::spec;
 
     fn pretokens(rest: &Rest, piece: &str) -> Vec<String> {
@@ -253,7 +322,44 @@ mod tests {
         let (mut ids, mut places) = (vec![], vec![]);
         Deferring { model: One, rest }.encode_many(&[b" ab", b"  ", b"c", b" "], &mut (), &mut ids, &mut places);
         assert_eq!(ids, [2, 1]);
-        assert_eq!(places, [Some((0, 1)), Some((1, 1)), Some((1, 2)), Some((2, 2))]);
+        assert_eq!(places, [Some((0, 1)), Some((0, 0)), Some((1, 2)), Some((0, 0))]);
+    }
+
+    #[test]
+    fn pieces_together_have_the_ids_that_each_has_alone() {
+        #[derive(Clone, Copy)]
+        struct Lengths;
+        impl PretokenModel for Lengths {
+            type Scratch = ();
+            fn encode(&self, pretoken: &[u8], _: &mut (), ids: &mut Vec<u32>) -> Result<()> {
+                ids.extend([pretoken.len() as u32, u32::from(pretoken[0])]);
+                if pretoken.starts_with(b"!") {
+                    return Err(Error::encode("it fails"));
+                }
+                Ok(())
+            }
+        }
+        let letters = Node::Set(0);
+        let root = Node::Repeat { body: Box::new(letters), minimum: 1, maximum: None, greedy: true };
+        let tree = Tree { sets: vec![CodePointSet(vec![97, 123, 0xE9, 0xEA])], root, ..Tree::default() };
+        let pattern = Some(spec::Pattern::Regex(tree));
+        let (add_prefix_space, trim_offsets, use_regex) = (false, true, true);
+        let part = spec::PreTokenizer::ByteLevel { add_prefix_space, trim_offsets, use_regex, pattern };
+        let cutter = Cutter::build(&[(String::new(), &part)]).unwrap();
+        let parts = vec![PreTokenizer::build(&part)];
+        let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), parts).with_byte_level(cutter);
+        assert!(rest.byte_level.is_some());
+        let model = Deferring { model: Lengths, rest: std::sync::Arc::new(rest) };
+        let pieces = [" ab", "é1a", "", " ", "77é", "a!a", "x", "中"].map(str::as_bytes);
+        let (mut ids, mut places) = (vec![5], vec![]);
+        model.encode_many(&pieces, &mut (), &mut ids, &mut places);
+        for (piece, place) in pieces.iter().zip(&places) {
+            let mut alone = vec![];
+            let outcome = model.encode(piece, &mut (), &mut alone);
+            let together = place.map(|(first, end)| &ids[first as usize..end as usize]);
+            assert_eq!(together, outcome.is_ok().then_some(&alone[..]), "{piece:?}");
+        }
+        assert_eq!((places[5], places.len()), (None, pieces.len()));
     }
 
     #[test]

@@ -389,11 +389,22 @@ impl NumberedMerges {
             return;
         }
         let mut todo = todo.iter();
+        let mut next = |row: &mut Row, ids: &mut Vec<u32>, places: &mut [Option<(u32, u32)>]| {
+            for next in todo.by_ref() {
+                if self.load::<N>(symbols, next, row) {
+                    return true;
+                }
+                // There is nothing to merge.
+                let &(number, start, end) = next;
+                let first = ids.len() as u32;
+                ids.extend_from_slice(&symbols[start as usize..end as usize]);
+                places[number as usize] = Some((first, ids.len() as u32));
+            }
+            false
+        };
         let mut rows = [Row::NOTHING; LANES];
         let mut count = 0;
-        while count < LANES {
-            let Some(next) = todo.next() else { break };
-            self.load::<N>(symbols, next, &mut rows[count]);
+        while count < LANES && next(&mut rows[count], ids, places) {
             count += 1;
         }
         while count > 0 {
@@ -411,8 +422,7 @@ impl NumberedMerges {
                     alive &= alive - 1;
                 }
                 places[row.number as usize] = Some((first, ids.len() as u32));
-                if let Some(next) = todo.next() {
-                    self.load::<N>(symbols, next, row);
+                if next(row, ids, places) {
                     lane += 1;
                 } else {
                     count -= 1;
@@ -422,23 +432,27 @@ impl NumberedMerges {
         }
     }
 
+    /// Put symbols into a row. False: no two of them merge.
     #[inline(always)]
-    fn load<const N: usize>(&self, symbols: &[u32], &(number, start, end): &(u32, u32, u32), row: &mut Row) {
+    fn load<const N: usize>(&self, symbols: &[u32], &(number, start, end): &(u32, u32, u32), row: &mut Row) -> bool {
         let symbols: &[u32; N] = symbols[start as usize..].first_chunk().expect("there is more behind the last ones");
         let count = (end - start).min(N as u32);
         row.number = number;
         row.alive = u64::MAX.checked_shr(64 - count).unwrap_or(0);
         row.symbols[1..=N].copy_from_slice(symbols);
         row.pairs[1..=N].fill(NO_PAIR);
+        let mut least = NOTHING;
         for (place, (pair, two)) in (1..count).zip(row.pairs[1..].iter_mut().zip(symbols.windows(2))) {
             let merged = match two[0] | two[1] {
                 0..NEAR => self.of_near[(two[0] * NEAR + two[1]) as usize],
                 _ => self.merged(two[0], two[1]),
             };
+            least = merged.min(least);
             *pair = packed(merged, place);
         }
         // Nothing has been asked for: what is looked up first has no consequence.
         (row.place, row.left, row.right) = (END as u32, 0, END as u32);
+        least < NOTHING
     }
 
     /// Look up what was asked for; merge the leftmost pair of lowest rank, and ask for what is known of its new neighbours.
