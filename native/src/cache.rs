@@ -280,9 +280,9 @@ impl<S: Default> Cache<S> {
     ) {
         let mut distinct = Distinct::<{ MOST_WAITING + BATCH }>::new();
         let mut waiting = std::mem::take(&mut self.waiting);
-        let mut numbers = [0; MOST_WAITING];
-        for (number, waiting) in numbers.iter_mut().zip(&waiting) {
-            *number = distinct.number(waiting.key, &batch.text[waiting.start as usize..waiting.end as usize]);
+        let mut numbers = Vec::with_capacity(MOST_WAITING);
+        for waiting in &waiting {
+            numbers.push(distinct.number(waiting.key, &batch.text[waiting.start as usize..waiting.end as usize]));
         }
         for at in from..batch.spans.len().saturating_sub(1) {
             let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
@@ -303,19 +303,16 @@ impl<S: Default> Cache<S> {
                 self.insert(key, pretoken, &ids[first as usize..end as usize]);
             }
         }
-        let mut parts: [&[u32]; MOST_WAITING] = [&[]; MOST_WAITING];
-        for (part, &number) in parts.iter_mut().zip(&numbers[..waiting.len()]) {
-            match places[number] {
-                Some((first, end)) => *part = &ids[first as usize..end as usize],
-                None => {
-                    let pretoken = distinct.pretokens()[number];
-                    if let Err(error) = model.encode(pretoken, &mut self.scratch, &mut vec![]) {
-                        output.failure.get_or_insert(error);
-                    }
+        for &number in &numbers {
+            if places[number].is_none() {
+                let pretoken = distinct.pretokens()[number];
+                if let Err(error) = model.encode(pretoken, &mut self.scratch, &mut vec![]) {
+                    output.failure.get_or_insert(error);
                 }
             }
         }
-        put_between(output.ids, &waiting, &parts[..waiting.len()]);
+        let part = |&number: &usize| places[number].map_or(&[][..], |(first, end)| &ids[first as usize..end as usize]);
+        put_between(output.ids, &waiting, numbers.iter().map(part));
         waiting.clear();
         (self.ids, self.places, self.waiting) = (ids, places, waiting);
     }
@@ -335,7 +332,7 @@ impl<S: Default> Cache<S> {
             return self.forget();
         }
         if !self.short.has_room(MOST_NEW) {
-            self.short.grow();
+            self.short.grow(self.most_slots);
         }
         self.long.make_room(MOST_NEW);
     }

@@ -17,6 +17,8 @@ use crate::pages::Pages;
 const INLINE: usize = 4;
 /// Ids that are copied at once, without a look at how many there are.
 pub const AT_ONCE: usize = 8;
+/// Entries that make no large table.
+const SMALL: usize = 1 << 17;
 /// The second id has the number of ids above it.
 const COUNT_SHIFT: u32 = 28;
 const ID_MASK: u32 = (1 << COUNT_SHIFT) - 1;
@@ -92,9 +94,10 @@ impl ShortTable {
         self.arena.len()
     }
 
-    /// Move to a table with twice as many entries.
-    pub fn grow(&mut self) {
-        let mut larger = ShortTable::new(2 * self.slots(), self.extensions);
+    /// Move to a table with twice as many entries, or four times as many while it is small, but no more than `most`.
+    pub fn grow(&mut self, most: usize) {
+        let slots = if self.slots() < SMALL { 4 * self.slots() } else { 2 * self.slots() };
+        let mut larger = ShortTable::new(slots.min(most), self.extensions);
         for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
             let place = larger.find(entry.key, larger.home(entry.key)).expect_err("a key is moved once");
             *larger.at(place) = entry;

@@ -18,9 +18,9 @@ pub struct Waiting {
 
 /// Pretokens, each once.
 pub struct Distinct<'a, const MOST: usize> {
-    pretokens: [&'a [u8]; MOST],
-    keys: [Key; MOST],
-    count: usize,
+    // Vectors, since nobody has to write what is beyond their ends.
+    pretokens: Vec<&'a [u8]>,
+    keys: Vec<Key>,
     /// Open addressing: numbers of pretokens, plus one.
     slots: [u16; SLOTS],
 }
@@ -32,7 +32,7 @@ impl<'a, const MOST: usize> Distinct<'a, MOST> {
     /// None.
     pub fn new() -> Distinct<'a, MOST> {
         const { assert!(2 * MOST <= SLOTS) }
-        Distinct { pretokens: [&[]; MOST], keys: [Key::NOTHING; MOST], count: 0, slots: [0; SLOTS] }
+        Distinct { pretokens: Vec::with_capacity(MOST), keys: Vec::with_capacity(MOST), slots: [0; SLOTS] }
     }
 
     /// The number of a pretoken, which is added if it is not there yet.
@@ -49,28 +49,31 @@ impl<'a, const MOST: usize> Distinct<'a, MOST> {
             }
             slot = (slot + 1) % SLOTS;
         }
-        let number = self.count;
-        (self.pretokens[number], self.keys[number]) = (pretoken, key);
-        self.count += 1;
-        self.slots[slot] = self.count as u16;
-        number
+        self.pretokens.push(pretoken);
+        self.keys.push(key);
+        self.slots[slot] = self.keys.len() as u16;
+        self.keys.len() - 1
     }
 
     /// All of them, by number.
     pub fn pretokens(&self) -> &[&'a [u8]] {
-        &self.pretokens[..self.count]
+        &self.pretokens
     }
 
     /// Their keys.
     pub fn keys(&self) -> &[Key] {
-        &self.keys[..self.count]
+        &self.keys
     }
 }
 
 /// Put ids where they belong: those of each one that waited, in order.
-pub fn put_between(ids: &mut Vec<u32>, waiting: &[Waiting], parts: &[&[u32]]) {
+pub fn put_between<'a>(
+    ids: &mut Vec<u32>,
+    waiting: &[Waiting],
+    parts: impl DoubleEndedIterator<Item = &'a [u32]> + ExactSizeIterator + Clone,
+) {
     let mut end = ids.len();
-    let total: usize = parts.iter().map(|part| part.len()).sum();
+    let total: usize = parts.clone().map(<[u32]>::len).sum();
     ids.resize(end + total, 0);
     let mut free = end + total;
     for (waiting, part) in waiting.iter().zip(parts).rev() {
@@ -90,9 +93,10 @@ mod tests {
     fn ids_come_between_those_that_did_not_wait() {
         let waiting = [0, 0, 2, 3, 3].map(|at| Waiting { key: Key::NOTHING, start: 0, end: 0, at });
         let mut ids = vec![1, 2, 3];
-        put_between(&mut ids, &waiting, &[&[10], &[], &[20, 21, 22], &[30], &[40]]);
+        let parts: [&[u32]; 5] = [&[10], &[], &[20, 21, 22], &[30], &[40]];
+        put_between(&mut ids, &waiting, parts.into_iter());
         assert_eq!(ids, [10, 1, 2, 20, 21, 22, 3, 30, 40]);
-        put_between(&mut ids, &[], &[]);
+        put_between(&mut ids, &[], std::iter::empty());
         assert_eq!(ids.len(), 9);
     }
 

@@ -119,13 +119,15 @@ pub trait FirstSymbols {
     fn write(&self, pretoken: &[u8], each: impl FnMut(u32)) -> bool;
 }
 
-/// What one thread needs for it: the symbols of all rows, and for each row where they are and which pretoken it is.
+/// What one thread needs for it: the symbols of all rows, for each row where they are and which pretoken it is, and those at
+/// work.
 #[derive(Default)]
 pub struct Rows {
     symbols: Vec<u32>,
     short: Vec<(u32, u32, u32)>,
     middle: Vec<(u32, u32, u32)>,
     long: Vec<(u32, u32, u32)>,
+    lanes: [Row; LANES],
 }
 
 /// A row at work.
@@ -325,11 +327,11 @@ impl NumberedMerges {
             (None, Some(characters)) => self.begin(characters, pretokens, numbers, rows),
             (None, None) => return,
         }
-        let Rows { symbols, short, middle, long } = rows;
+        let Rows { symbols, short, middle, long, lanes } = rows;
         let extensions = Extensions::detect();
-        extensions::run(extensions, UpTo::<16> { merges: self, todo: short, symbols, ids, places });
-        extensions::run(extensions, UpTo::<32> { merges: self, todo: middle, symbols, ids, places });
-        extensions::run(extensions, UpTo::<SHORT> { merges: self, todo: long, symbols, ids, places });
+        extensions::run(extensions, UpTo::<16> { merges: self, todo: short, symbols, rows: lanes, ids, places });
+        extensions::run(extensions, UpTo::<32> { merges: self, todo: middle, symbols, rows: lanes, ids, places });
+        extensions::run(extensions, UpTo::<SHORT> { merges: self, todo: long, symbols, rows: lanes, ids, places });
         // All at once, so that none of the looks into memory waits for another.
         for id in &mut ids[first..] {
             *id = self.ids[*id as usize];
@@ -344,7 +346,7 @@ impl NumberedMerges {
         numbers: impl Iterator<Item = u32>,
         rows: &mut Rows,
     ) {
-        let Rows { symbols, short, middle, long } = rows;
+        let Rows { symbols, short, middle, long, .. } = rows;
         symbols.clear();
         [&mut *short, middle, long].into_iter().for_each(Vec::clear);
         for number in numbers {
@@ -382,6 +384,7 @@ impl NumberedMerges {
         &self,
         todo: &[(u32, u32, u32)],
         symbols: &[u32],
+        rows: &mut [Row; LANES],
         ids: &mut Vec<u32>,
         places: &mut [Option<(u32, u32)>],
     ) {
@@ -402,7 +405,6 @@ impl NumberedMerges {
             }
             false
         };
-        let mut rows = [Row::NOTHING; LANES];
         let mut count = 0;
         while count < LANES && next(&mut rows[count], ids, places) {
             count += 1;
@@ -497,6 +499,7 @@ struct UpTo<'a, const N: usize> {
     merges: &'a NumberedMerges,
     todo: &'a [(u32, u32, u32)],
     symbols: &'a [u32],
+    rows: &'a mut [Row; LANES],
     ids: &'a mut Vec<u32>,
     places: &'a mut [Option<(u32, u32)>],
 }
@@ -506,20 +509,15 @@ impl<const N: usize> Work for UpTo<'_, N> {
 
     #[inline(always)]
     fn run(self, _: Option<Extensions>) {
-        self.merges.merge_up_to::<N>(self.todo, self.symbols, self.ids, self.places);
+        self.merges.merge_up_to::<N>(self.todo, self.symbols, self.rows, self.ids, self.places);
     }
 }
 
-impl Row {
-    const NOTHING: Row = Row {
-        number: 0,
-        place: 0,
-        left: 0,
-        right: 0,
-        alive: 0,
-        symbols: [NOBODY; SHORT + 2],
-        pairs: [NO_PAIR; SHORT + 2],
-    };
+impl Default for Row {
+    fn default() -> Row {
+        let (symbols, pairs) = ([NOBODY; SHORT + 2], [NO_PAIR; SHORT + 2]);
+        Row { number: 0, place: 0, left: 0, right: 0, alive: 0, symbols, pairs }
+    }
 }
 
 /// The merge that makes a token of its symbols, if they make it: rank, left, right and id. None: that takes too much work.

@@ -15,6 +15,7 @@ mod by_windows;
 use super::classes::ascii_prefix;
 use super::scan::Scanner;
 use super::transducer::{Transducer, LONGEST_DELAY};
+use crate::extensions::{self, Extensions, Work};
 
 /// Bytes a burst: what fits into 64 bits together with the longest delay.
 const BURST: usize = 48;
@@ -105,7 +106,7 @@ impl Splitter {
         let run = &Run { machine, source, trap: to_pairs(machine, machine.trap) };
         self.was_scanned = self.run_windows(run, stretches);
         if !self.was_scanned {
-            self.run_lanes(run, stretches);
+            extensions::run(Extensions::detect(), RunLanes(self, run, stretches));
         }
         for stretch in stretches {
             if stretch.start < stretch.end && stretch.row == machine.start {
@@ -152,6 +153,7 @@ impl Splitter {
         self.tell(end, u64::from(mask));
     }
 
+    #[inline(always)]
     fn run_lanes(&mut self, run: &Run, stretches: &[Stretch]) {
         let (machine, source) = (run.machine, run.source);
         let mut queue = stretches.iter();
@@ -290,6 +292,17 @@ impl Splitter {
     /// Put where the pieces of the last run begin in place of what is in `starts`.
     pub fn starts_into(&self, starts: &mut Vec<u32>) {
         beginnings::numbers_into(&self.bits, MARGIN, starts);
+    }
+}
+
+struct RunLanes<'a, 'b>(&'a mut Splitter, &'a Run<'b>, &'a [Stretch]);
+
+impl Work for RunLanes<'_, '_> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self, _: Option<Extensions>) {
+        self.0.run_lanes(self.1, self.2);
     }
 }
 
