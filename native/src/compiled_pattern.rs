@@ -5,9 +5,10 @@
 
 use std::sync::OnceLock;
 
-use crate::character_table::CharacterSet;
+use crate::character_table::{members, CharacterSet};
 use crate::error::Result;
 use crate::locks::made_once;
+use crate::models::characters::code_point;
 use crate::patterns::backtrack::Matcher;
 use crate::patterns::machine::{Machine, RETRY_LIMIT};
 use crate::patterns::tree::{CodePointSet, Node, Retries, Tree};
@@ -117,6 +118,8 @@ impl CompiledPattern {
 /// A set with a table for ASCII.
 struct RunSet {
     ascii: [bool; 128],
+    /// Whether a member begins with this byte.
+    first_bytes: [bool; 256],
     all: CharacterSet,
     /// The one member, where it is the only one and ASCII.
     only: Option<u8>,
@@ -128,7 +131,12 @@ impl RunSet {
             [first, end] if end == first + 1 && first < 0x80 => Some(first as u8),
             _ => None,
         };
-        RunSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: CharacterSet::of_set(set), only }
+        let mut first_bytes = [false; 256];
+        for character in members(set).filter_map(char::from_u32) {
+            first_bytes[usize::from(character.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+        }
+        let ascii = std::array::from_fn(|code| set.contains(code as u32));
+        RunSet { ascii, first_bytes, all: CharacterSet::of_set(set), only }
     }
 
     /// Where a run can begin that is not a single space, at or after a place; for a set in which the space is the only
@@ -151,20 +159,34 @@ impl RunSet {
         self.ascii[b' ' as usize] && !self.ascii[b' ' as usize + 1..0x7F].contains(&true)
     }
 
+    /// Whether the character at a place, which is not in ASCII, is a member.
+    fn has_at(&self, bytes: &[u8], at: usize) -> bool {
+        char::from_u32(code_point(&bytes[at..]).0).is_some_and(|character| self.all.contains(character))
+    }
+
     /// The first character at or after a place that is in the set (or not): its place.
     #[inline(always)]
     fn find(&self, text: &str, mut at: usize, is_in: bool) -> usize {
         let bytes = text.as_bytes();
+        if is_in {
+            while let Some(&byte) = bytes.get(at) {
+                if self.first_bytes[usize::from(byte)] && (byte < 0x80 || self.has_at(bytes, at)) {
+                    break;
+                }
+                at += 1;
+            }
+            return at;
+        }
         while let Some(&byte) = bytes.get(at) {
             if byte < 0x80 {
-                if self.ascii[byte as usize] == is_in {
+                if !self.ascii[byte as usize] {
                     return at;
                 }
                 at += 1;
                 continue;
             }
             match text[at..].chars().next() {
-                Some(character) if self.all.contains(character) != is_in => at += character.len_utf8(),
+                Some(character) if self.all.contains(character) => at += character.len_utf8(),
                 _ => return at,
             }
         }

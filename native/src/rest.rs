@@ -80,7 +80,7 @@ impl Rest {
         room: &Mutex<Cuts>,
         pretokens: &mut Strings,
     ) -> Option<Vec<Option<usize>>> {
-        let mut text = vec![];
+        let mut text = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
         let mut bounds = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let first = text.len();
@@ -95,13 +95,11 @@ impl Rest {
         cutter.cut(&text, &some, cuts);
         cuts.starts.push(text.len() as u32);
         let mut spans = cuts.starts.windows(2).peekable();
-        let mut written = String::new();
         let count = |&(_, end): &(usize, usize)| {
             let mut count = 0;
             while let Some(span) = spans.next_if(|span| (span[0] as usize) < end) {
-                written.clear();
-                byte_alphabet::write_into(&text[span[0] as usize..span[1] as usize], &mut written);
-                pretokens.push(&written);
+                let bytes = &text[span[0] as usize..span[1] as usize];
+                pretokens.push_with(|written| byte_alphabet::write_into(bytes, written));
                 count += 1;
             }
             Some(count)
@@ -226,7 +224,9 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
             }));
             return;
         }
-        let mut pretokens = Strings::default();
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        // In the byte alphabet a byte takes two at most.
+        let mut pretokens = Strings::with_capacity(2 * pieces.len(), 2 * bytes);
         let counts = match &self.rest.byte_level {
             Some((cutter, room)) => self.rest.all_written(pieces, cutter, room, &mut pretokens),
             None => None,
@@ -247,7 +247,7 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
             pieces.iter().map(&mut one).collect()
         });
         let all: Vec<&[u8]> = pretokens.iter().map(str::as_bytes).collect();
-        let (mut found, mut found_places) = (vec![], vec![]);
+        let (mut found, mut found_places) = (Vec::with_capacity(2 * bytes), vec![]);
         self.model.encode_many(&all, scratch, &mut found, &mut found_places);
         let mut found_places = found_places.into_iter();
         places.extend(counts.into_iter().map(|count| {

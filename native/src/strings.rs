@@ -8,9 +8,19 @@ pub struct Strings {
 }
 
 impl Strings {
+    /// None, with room for so many of so many bytes together.
+    pub fn with_capacity(count: usize, bytes: usize) -> Strings {
+        Strings { text: String::with_capacity(bytes), ends: Vec::with_capacity(count) }
+    }
+
     /// Add one.
     pub fn push(&mut self, string: &str) {
-        self.text.push_str(string);
+        self.push_with(|text| text.push_str(string));
+    }
+
+    /// Add one by appending it to the text.
+    pub fn push_with(&mut self, write: impl FnOnce(&mut String)) {
+        write(&mut self.text);
         self.ends.push(self.text.len());
     }
 

@@ -206,20 +206,26 @@ impl CharacterNumbers {
             }
         }
         // Symbols that stand for no character of their own: a token with their strings must be no merge of them.
-        let first_apart = ids.len() as u32;
-        let mut number = |id: &mut u32| {
-            if *id != NO_ID {
-                *id = *known.entry(*id).or_insert_with(|| {
-                    ids.push(*id);
-                    ids.len() as u32 - 1
-                });
-            }
-        };
-        unknown.token.iter_mut().for_each(&mut number);
-        unknown.bytes.iter_mut().flat_map(|bytes| bytes.iter_mut()).for_each(number);
+        let mut apart: FastMap<u32, ()> = FastMap::default();
+        if let Some(token) = unknown.token.as_mut().filter(|token| **token != NO_ID) {
+            *token = *known.entry(*token).or_insert_with(|| {
+                apart.insert(*token, ());
+                // There are often many of them side by side.
+                let near = ids[..NEAR].iter().rposition(|&id| id == NO_ID).unwrap_or(ids.len());
+                ids.resize(ids.len().max(near + 1), NO_ID);
+                ids[near] = *token;
+                near as u32
+            });
+        }
+        for id in unknown.bytes.iter_mut().flat_map(|bytes| bytes.iter_mut()) {
+            *id = *known.entry(*id).or_insert_with(|| {
+                apart.insert(*id, ());
+                ids.push(*id);
+                ids.len() as u32 - 1
+            });
+        }
         for (left, right, merged) in merges {
-            let is_apart = |id| known.get(&id).is_some_and(|&number| number >= first_apart);
-            if is_apart(left) || is_apart(right) || known.contains_key(&merged) {
+            if apart.contains_key(&left) || apart.contains_key(&right) || known.contains_key(&merged) {
                 return None;
             }
         }
