@@ -44,15 +44,7 @@ pub trait PretokenModel {
         ids: &mut Vec<u32>,
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
-        places.clear();
-        for pretoken in pretokens {
-            let first = ids.len();
-            let outcome = self.encode(pretoken, scratch, ids);
-            if outcome.is_err() {
-                ids.truncate(first);
-            }
-            places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
-        }
+        encode_each(self, pretokens, scratch, ids, places);
     }
 
     /// Whether ids are to be marked (`witness.rs`).
@@ -63,6 +55,25 @@ pub trait PretokenModel {
     /// Begin to mark ids in this scratch memory; gives the marks for added tokens. None: ids are not marked.
     fn watch(&self, _: &mut Self::Scratch) -> Option<u32> {
         None
+    }
+}
+
+/// `PretokenModel::encode_many`, one pretoken after the other.
+fn encode_each<M: PretokenModel + ?Sized>(
+    model: &M,
+    pretokens: &[&[u8]],
+    scratch: &mut M::Scratch,
+    ids: &mut Vec<u32>,
+    places: &mut Vec<Option<(u32, u32)>>,
+) {
+    places.clear();
+    for pretoken in pretokens {
+        let first = ids.len();
+        let outcome = model.encode(pretoken, scratch, ids);
+        if outcome.is_err() {
+            ids.truncate(first);
+        }
+        places.push(outcome.is_ok().then_some((first as u32, ids.len() as u32)));
     }
 }
 

@@ -1,15 +1,19 @@
 //! A double-array trie over the bytes of a vocabulary: what WordPiece and Unigram walk along a text.
 //!
 //! The children of a node lie in one block of 256 slots, at `base ^ byte`; a slot knows the node that it belongs to. So a
-//! step is one look at memory. Building fills the gaps of the last few blocks only, which keeps it linear.
+//! step is one look at memory, and the value lies there, too. Building fills the gaps of the last few blocks only, which
+//! keeps it linear.
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::hash::prefetch;
 use crate::stored_struct;
 use crate::tables::Table;
 
-/// No value, no node.
-pub const NOTHING: u32 = u32::MAX;
+/// No value: no key ends here.
+pub const NOTHING: u64 = u64::MAX;
+/// No node.
+const NOBODY: u32 = u32::MAX;
 
 /// Blocks that are still filled while building.
 const OPEN_BLOCKS: usize = 16;
@@ -22,13 +26,12 @@ pub const ROOT: u32 = 0;
 struct Slot {
     base: u32,
     parent: u32,
-    value: u32,
-    unused: u32,
+    value: u64,
 }
 
-const FREE: Slot = Slot { base: 0, parent: NOTHING, value: NOTHING, unused: 0 };
+const FREE: Slot = Slot { base: 0, parent: NOBODY, value: NOTHING };
 
-/// The trie. Keys are byte strings, values are below `NOTHING`.
+/// The trie. Keys are byte strings, values are any numbers but `NOTHING`.
 pub struct Trie {
     slots: Table<Slot>,
 }
@@ -39,20 +42,19 @@ struct Builder {
     slots: Vec<Slot>,
     next: Vec<u32>,
     previous: Vec<u32>,
-    /// Any free slot, or `NOTHING`.
+    /// Any free slot, or `NOBODY`.
     head: u32,
 }
 
 impl Trie {
     /// Build from (key, value); of equal keys the last one counts.
-    pub fn new(entries: &[(&[u8], u32)]) -> Trie {
-        let mut sorted: Vec<(&[u8], u32)> = entries.to_vec();
+    pub fn new(entries: &[(&[u8], u64)]) -> Trie {
+        let mut sorted: Vec<(&[u8], u64)> = entries.to_vec();
         // A stable sort: of equal keys the last one stays last.
         sorted.sort_by(|a, b| a.0.cmp(b.0));
-        let mut builder = Builder { slots: vec![], next: vec![], previous: vec![], head: NOTHING };
+        let mut builder = Builder { slots: vec![], next: vec![], previous: vec![], head: NOBODY };
         builder.add_block();
         builder.take(ROOT);
-        builder.slots[ROOT as usize].parent = ROOT;
         // (node, keys from, to, depth): the keys that pass through the node have this many bytes behind them.
         let mut open = vec![(ROOT, 0, sorted.len(), 0)];
         let mut labels: Vec<(u8, usize, usize)> = vec![];
@@ -85,13 +87,38 @@ impl Trie {
         Trie { slots: builder.slots.into() }
     }
 
-    /// The node one byte on from a node, and its value (`NOTHING`: no key ends there).
+    /// Where the node one byte on from a node is, if there is one.
     #[inline(always)]
-    pub fn step(&self, node: u32, byte: u8) -> Option<(u32, u32)> {
-        let child = self.slots[node as usize].base ^ u32::from(byte);
-        let slot = &self.slots[child as usize];
-        // The root is its own parent, and nobody's child.
-        (slot.parent == node && child != ROOT).then_some((child, slot.value))
+    pub fn next(&self, node: u32, byte: u8) -> Next {
+        Next { node, child: self.slots[node as usize].base ^ u32::from(byte) }
+    }
+
+    /// Ask for the memory that `follow` looks at.
+    #[inline(always)]
+    pub fn ask(&self, next: Next) {
+        prefetch(&self.slots, next.child as usize);
+    }
+
+    /// The node there, and its value (`NOTHING`: no key ends there).
+    #[inline(always)]
+    pub fn follow(&self, next: Next) -> Option<(u32, u64)> {
+        let slot = &self.slots[next.child as usize];
+        // The root is nobody's child, and free slots are nobody's either.
+        (slot.parent == next.node).then_some((next.child, slot.value))
+    }
+
+    /// Ask for the memory where a walk from the root comes to with the last of these bytes, if that of the others is near.
+    #[inline(always)]
+    pub fn ask_ahead<const N: usize>(&self, bytes: [u8; N]) {
+        // What is no child is harmless here.
+        let child = bytes.iter().fold(ROOT, |node, &byte| self.slots[node as usize].base ^ u32::from(byte));
+        prefetch(&self.slots, child as usize);
+    }
+
+    /// The node one byte on from a node, and its value.
+    #[inline(always)]
+    pub fn step(&self, node: u32, byte: u8) -> Option<(u32, u64)> {
+        self.follow(self.next(node, byte))
     }
 
     /// The node at the end of a text, where keys go on beyond it or end with it.
@@ -99,26 +126,37 @@ impl Trie {
         text.iter().try_fold(ROOT, |node, &byte| self.step(node, byte).map(|(child, _)| child))
     }
 
-    /// The value of a key.
-    pub fn value(&self, key: &[u8]) -> Option<u32> {
-        let value = self.slots[self.node(key)? as usize].value;
-        (value != NOTHING).then_some(value)
+    /// The node where a key ends.
+    pub fn node_of_key(&self, key: &[u8]) -> Option<u32> {
+        self.node(key).filter(|&node| self.slots[node as usize].value != NOTHING)
     }
+
+    /// How many numbers of nodes there are; not all of them are nodes.
+    pub fn size(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// Where a step leads.
+#[derive(Clone, Copy, Default)]
+pub struct Next {
+    node: u32,
+    child: u32,
 }
 
 impl Builder {
     fn add_block(&mut self) {
         let first = self.slots.len() as u32;
         self.slots.resize(self.slots.len() + 256, FREE);
-        self.next.resize(self.slots.len(), NOTHING);
-        self.previous.resize(self.slots.len(), NOTHING);
+        self.next.resize(self.slots.len(), NOBODY);
+        self.previous.resize(self.slots.len(), NOBODY);
         for slot in first..first + 256 {
             self.put_at_end(slot);
         }
         if first as usize >= OPEN_BLOCKS * 256 {
             let closed = first as usize - OPEN_BLOCKS * 256;
             for slot in closed..closed + 256 {
-                if self.next[slot] != NOTHING {
+                if self.next[slot] != NOBODY {
                     self.take(slot as u32);
                 }
             }
@@ -126,7 +164,7 @@ impl Builder {
     }
 
     fn put_at_end(&mut self, slot: u32) {
-        if self.head == NOTHING {
+        if self.head == NOBODY {
             self.head = slot;
             self.next[slot as usize] = slot;
             self.previous[slot as usize] = slot;
@@ -144,13 +182,13 @@ impl Builder {
         self.next[before as usize] = after;
         self.previous[after as usize] = before;
         if self.head == slot {
-            self.head = if after == slot { NOTHING } else { after };
+            self.head = if after == slot { NOBODY } else { after };
         }
-        self.next[slot as usize] = NOTHING;
+        self.next[slot as usize] = NOBODY;
     }
 
     fn is_free(&self, slot: u32) -> bool {
-        self.next[slot as usize] != NOTHING
+        self.next[slot as usize] != NOBODY
     }
 
     fn base_for(&mut self, labels: &[(u8, usize, usize)]) -> u32 {
@@ -159,7 +197,7 @@ impl Builder {
         let first = u32::from(labels[0].0);
         let mut slot = self.head;
         for _ in 0..TRIES {
-            if slot == NOTHING {
+            if slot == NOBODY {
                 break;
             }
             let base = slot ^ first;
@@ -182,6 +220,10 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
+    fn value(trie: &Trie, key: &[u8]) -> Option<u64> {
+        trie.node_of_key(key).map(|node| trie.slots[node as usize].value)
+    }
+
     #[test]
     fn finds_what_was_put_in_and_nothing_else() {
         // Keys of two letters each, all lengths up to 6, every third one left out; and all single bytes.
@@ -194,22 +236,22 @@ mod tests {
                 }
             }
         }
-        let entries: Vec<(&[u8], u32)> = keys.iter().enumerate().map(|(i, key)| (&key[..], i as u32)).collect();
+        let entries: Vec<(&[u8], u64)> = keys.iter().enumerate().map(|(i, key)| (&key[..], i as u64)).collect();
         let trie = Trie::new(&entries);
-        let expected: HashMap<&[u8], u32> = entries.iter().copied().collect();
+        let expected: HashMap<&[u8], u64> = entries.iter().copied().collect();
         for key in &keys {
-            assert_eq!(trie.value(key), expected.get(&key[..]).copied());
+            assert_eq!(value(&trie, key), expected.get(&key[..]).copied());
             let longer = [&key[..], b"q"].concat();
-            assert_eq!(trie.value(&longer), None);
-            assert_eq!(trie.value(&key[..key.len() - 1]), expected.get(&key[..key.len() - 1]).copied());
+            assert_eq!(value(&trie, &longer), None);
+            assert_eq!(value(&trie, &key[..key.len() - 1]), expected.get(&key[..key.len() - 1]).copied());
         }
     }
 
     #[test]
     fn the_last_of_equal_keys_counts_and_empty_ones_are_keys() {
         let trie = Trie::new(&[(b"a", 1), (b"", 7), (b"a", 2)]);
-        assert_eq!(trie.value(b"a"), Some(2));
-        assert_eq!(trie.value(b""), Some(7));
-        assert_eq!(Trie::new(&[]).value(b"\0"), None);
+        assert_eq!(value(&trie, b"a"), Some(2));
+        assert_eq!(value(&trie, b""), Some(7));
+        assert_eq!(value(&Trie::new(&[]), b"\0"), None);
     }
 }

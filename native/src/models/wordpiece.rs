@@ -1,25 +1,26 @@
 //! WordPiece: take the longest token that the pretoken begins with, then the longest inner one, and so on.
 //!
 //! The meaning stands in `engine/reference/models/wordpiece.py`. The trie has the vocabulary as it is: an inner token is
-//! searched for from the node behind the prefix.
+//! searched for from the node behind the prefix. Several pretokens are in work at a time, as in `unigram.rs`.
 
 use super::bpe::Input;
-use super::trie::{Trie, NOTHING, ROOT};
+use super::trie::{Next, Trie, NOTHING, ROOT};
 use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
-use super::{PretokenModel, Token};
+use super::{encode_each, PretokenModel, Token};
 use crate::error::{Error, Result};
 use crate::stored_struct;
-use crate::tables::Table;
+
+/// Pretokens that are in work side by side.
+const LANES: usize = 8;
 
 /// A WordPiece model for one form of pretokens.
 pub struct WordPiece {
     /// The vocabulary.
     pub vocabulary: Vocabulary,
     input: Input,
-    /// Gives the number of an entry, since an id may be any number.
+    /// Gives the id.
     trie: Trie,
-    ids: Table<u32>,
     prefix: String,
     /// Where inner tokens begin, where there are any.
     inner: Option<u32>,
@@ -27,12 +28,35 @@ pub struct WordPiece {
     unk_id: Option<u32>,
     most_characters: usize,
 }
-stored_struct!(WordPiece { vocabulary, input, trie, ids, prefix, inner, unk_token, unk_id, most_characters });
+stored_struct!(WordPiece { vocabulary, input, trie, prefix, inner, unk_token, unk_id, most_characters });
 
 /// What one thread needs to encode pretokens.
 #[derive(Default)]
 pub struct Scratch {
     text: String,
+    pieces: [Vec<u32>; LANES],
+}
+
+/// A pretoken at work: the longest token that begins at `start` is looked for up to `at`, where the next step leads.
+#[derive(Default)]
+struct Lane<'a> {
+    number: usize,
+    text: &'a [u8],
+    ids: Vec<u32>,
+    start: usize,
+    at: usize,
+    /// The longest so far.
+    end: usize,
+    id: u32,
+    next: Next,
+}
+
+/// How it stands with a pretoken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    GoesOn,
+    IsDone,
+    IsUnknown,
 }
 
 impl WordPiece {
@@ -45,13 +69,12 @@ impl WordPiece {
         input: Input,
     ) -> WordPiece {
         let vocabulary = Vocabulary::new(entries.iter().map(|&(token, id)| (token.as_bytes(), id)));
-        let keys: Vec<(&[u8], u32)> = (0..).zip(entries).map(|(number, entry)| (entry.0.as_bytes(), number)).collect();
+        let keys: Vec<(&[u8], u64)> = entries.iter().map(|entry| (entry.0.as_bytes(), u64::from(entry.1))).collect();
         let trie = Trie::new(&keys);
         WordPiece {
             input,
             inner: trie.node(prefix.as_bytes()),
             trie,
-            ids: entries.iter().map(|entry| entry.1).collect::<Vec<u32>>().into(),
             prefix: prefix.to_owned(),
             unk_token: unk_token.to_owned(),
             unk_id: vocabulary.id(unk_token.as_bytes()),
@@ -65,30 +88,67 @@ impl WordPiece {
         self.unk_id
     }
 
+    fn is_too_long(&self, text: &[u8]) -> bool {
+        let is_first = |byte: &&u8| **byte & 0xC0 != 0x80;
+        text.len() > self.most_characters && text.iter().filter(is_first).count() > self.most_characters
+    }
+
+    /// Begin with a text.
+    #[inline(always)]
+    fn load<'a>(&self, number: usize, text: &'a [u8], lane: &mut Lane<'a>) -> State {
+        (lane.number, lane.text) = (number, text);
+        lane.ids.clear();
+        match self.is_too_long(text) {
+            true => State::IsUnknown,
+            false => self.begin(0, ROOT, lane),
+        }
+    }
+
+    /// Begin to look for the token that begins at a place.
+    #[inline(always)]
+    fn begin(&self, start: usize, node: u32, lane: &mut Lane) -> State {
+        let Some(&byte) = lane.text.get(start) else { return State::IsDone };
+        (lane.start, lane.at, lane.end) = (start, start, start);
+        lane.next = self.trie.next(node, byte);
+        self.trie.ask(lane.next);
+        State::GoesOn
+    }
+
+    /// Do what can be done without waiting for memory, and ask for what is needed next. `piece` takes the end and the id of
+    /// a token.
+    #[inline(always)]
+    fn turn(&self, lane: &mut Lane, mut piece: impl FnMut(&mut Lane, usize, u32)) -> State {
+        if let Some((node, value)) = self.trie.follow(lane.next) {
+            lane.at += 1;
+            if value != NOTHING {
+                (lane.end, lane.id) = (lane.at, value as u32);
+            }
+            if let Some(&byte) = lane.text.get(lane.at) {
+                lane.next = self.trie.next(node, byte);
+                self.trie.ask(lane.next);
+                return State::GoesOn;
+            }
+        }
+        let (end, id) = (lane.end, lane.id);
+        if end == lane.start {
+            return State::IsUnknown;
+        }
+        piece(lane, end, id);
+        match self.inner {
+            Some(inner) => self.begin(end, inner, lane),
+            None if end < lane.text.len() => State::IsUnknown,
+            None => State::IsDone,
+        }
+    }
+
     /// Give the pieces (end, id) of a pretoken; false: there is no way through.
     fn pieces(&self, text: &str, mut piece: impl FnMut(usize, u32)) -> bool {
-        if text.len() > self.most_characters && text.chars().count() > self.most_characters {
-            return false;
+        let mut lane = Lane::default();
+        let mut state = self.load(0, text.as_bytes(), &mut lane);
+        while state == State::GoesOn {
+            state = self.turn(&mut lane, |_, end, id| piece(end, id));
         }
-        let bytes = text.as_bytes();
-        let mut start = 0;
-        let mut node = Some(ROOT);
-        while start < bytes.len() {
-            let Some(beginning) = node else { return false };
-            let (mut node_here, mut at, mut found) = (beginning, start, None);
-            while let Some((child, value)) = bytes.get(at).and_then(|&byte| self.trie.step(node_here, byte)) {
-                at += 1;
-                node_here = child;
-                if value != NOTHING {
-                    found = Some((at, value));
-                }
-            }
-            let Some((end, number)) = found else { return false };
-            piece(end, self.ids[number as usize]);
-            start = end;
-            node = self.inner;
-        }
-        true
+        state == State::IsDone
     }
 
     fn unknown(&self, pretoken: &str) -> Result<u32> {
@@ -135,6 +195,63 @@ impl PretokenModel for WordPiece {
         }
         Ok(())
     }
+
+    fn encode_many(
+        &self,
+        pretokens: &[&[u8]],
+        scratch: &mut Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        if self.input != Input::Text {
+            return encode_each(self, pretokens, scratch, ids, places);
+        }
+        places.clear();
+        places.resize(pretokens.len(), None);
+        let mut todo = pretokens.iter().enumerate();
+        let mut lanes: [Lane; LANES] = Default::default();
+        let mut states = [State::IsDone; LANES];
+        let mut count = 0;
+        for ((lane, pieces), state) in lanes.iter_mut().zip(&mut scratch.pieces).zip(&mut states) {
+            lane.ids = std::mem::take(pieces);
+            if let Some((number, text)) = todo.next() {
+                *state = self.load(number, text, lane);
+                count += 1;
+            }
+        }
+        while count > 0 {
+            let mut at = 0;
+            while at < count {
+                let lane = &mut lanes[at];
+                if states[at] == State::GoesOn {
+                    states[at] = self.turn(lane, |lane, _, id| lane.ids.push(id));
+                }
+                if states[at] == State::GoesOn {
+                    at += 1;
+                    continue;
+                }
+                let first = ids.len() as u32;
+                let is_spelled = states[at] == State::IsDone;
+                match self.unk_id {
+                    _ if is_spelled => ids.extend_from_slice(&lane.ids),
+                    Some(unk_id) => ids.push(unk_id),
+                    None => {}
+                }
+                places[lane.number] = (is_spelled || self.unk_id.is_some()).then_some((first, ids.len() as u32));
+                match todo.next() {
+                    Some((number, text)) => states[at] = self.load(number, text, lane),
+                    None => {
+                        count -= 1;
+                        lanes.swap(at, count);
+                        states.swap(at, count);
+                    }
+                }
+            }
+        }
+        for (lane, pieces) in lanes.iter_mut().zip(&mut scratch.pieces) {
+            *pieces = std::mem::take(&mut lane.ids);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -169,5 +286,26 @@ mod tests {
         assert_eq!(model.value(&tokens[1], "éb"), "##b");
         let error = model.tokenize("éx", &mut tokens).expect_err("there is no [UNK]");
         assert_eq!(error.message, "the vocabulary has no way to spell 'éx', and no unknown token '[UNK]'");
+    }
+
+    #[test]
+    fn many_at_once_are_the_same() {
+        let vocab = [("[UNK]", 0), ("a", 1), ("##b", 2), ("##ab", 3), ("aba", 4), ("##é", 5), ("é", 6), ("##a", 7)];
+        let parts = ["a", "b", "é", "ab", "a", "x"];
+        let mut pretokens: Vec<String> = vec![];
+        for number in 0..6usize.pow(4) {
+            pretokens.push((0..1 + number as u32 % 4).map(|place| parts[number / 6usize.pow(place) % 6]).collect());
+        }
+        pretokens.push("ab".repeat(30));
+        let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
+        for (unk_token, prefix) in [("[UNK]", "##"), ("none", "##"), ("[UNK]", "nothing")] {
+            let model = WordPiece::build(&vocab, unk_token, prefix, 8, Input::Text);
+            let (mut scratch, mut many, mut places) = (Scratch::default(), vec![], vec![]);
+            model.encode_many(&bytes, &mut scratch, &mut many, &mut places);
+            for (pretoken, place) in pretokens.iter().zip(places) {
+                let found = place.map(|(start, end)| many[start as usize..end as usize].to_vec());
+                assert_eq!(found, ids(&model, pretoken).ok(), "{pretoken:?}");
+            }
+        }
     }
 }
