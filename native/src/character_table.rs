@@ -3,8 +3,10 @@
 //! `CharacterTable` answers "what about this character" with two loads; sets of the Unicode tables are tables of flags.
 //! Patterns have tables of their own (`patterns/classes.rs`).
 
+use std::hash::Hash;
 use std::sync::OnceLock;
 
+use crate::hash::FastMap;
 use crate::locks::made_once;
 use crate::patterns::tree::CodePointSet;
 use crate::unicode;
@@ -43,6 +45,28 @@ impl<T: Copy> CharacterTable<T> {
         }
         let cell = &mut self.cells[(*page as usize) << PAGE_BITS | (code & (PAGE - 1))];
         *cell = change(*cell);
+    }
+}
+
+impl<T: Copy + Eq + Hash> CharacterTable<T> {
+    /// Let equal pages be one, so that less of the table has to be near: all Chinese characters are alike to most.
+    ///
+    /// A page that others share cannot be changed any more, so this comes last.
+    pub fn share_pages(&mut self) {
+        let mut numbers: FastMap<&[T], u16> = FastMap::default();
+        let mut cells = vec![];
+        let numbers: Vec<u16> = self
+            .cells
+            .chunks_exact(PAGE)
+            .map(|page| {
+                *numbers.entry(page).or_insert_with(|| {
+                    cells.extend_from_slice(page);
+                    (cells.len() / PAGE - 1) as u16
+                })
+            })
+            .collect();
+        self.pages.iter_mut().for_each(|page| *page = numbers[usize::from(*page)]);
+        self.cells = cells;
     }
 }
 
@@ -112,5 +136,18 @@ mod tests {
                 assert_eq!(set.contains(character), ranges.contains(code), "{code:x}");
             }
         }
+    }
+
+    #[test]
+    fn shared_pages_have_the_same_values() {
+        let mut table = CharacterTable::new(0);
+        (0x4E00..0xA000).chain(0x61..0x64).for_each(|code| table.update(code, |_| 7));
+        table.update(0x1F600, |_| 8);
+        let mut shared = table.clone();
+        shared.share_pages();
+        assert_eq!(shared.cells.len(), 4 * PAGE);
+        assert!((0..0x11_0000)
+            .filter_map(char::from_u32)
+            .all(|character| table.get(character) == shared.get(character)));
     }
 }

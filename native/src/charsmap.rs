@@ -13,7 +13,7 @@ const STAYS: u32 = 0;
 const FAILS: u32 = u32::MAX;
 
 /// What `apply` knows of a character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     /// It stays, unless it is in a cluster with others.
     Simple,
@@ -69,6 +69,8 @@ impl CharacterMap {
                 map.kinds.update(code, |_| Kind::Changing);
             }
         }
+        map.of_character.share_pages();
+        map.kinds.share_pages();
         map.is_simple = std::array::from_fn(|byte| byte < 0x80 && map.kinds.get(byte as u8 as char) == Kind::Simple);
         Ok(map)
     }

@@ -78,6 +78,11 @@ impl Mapping {
         self.set(code, number);
     }
 
+    /// Let the table be smaller; it cannot be changed any more.
+    pub fn share_pages(&mut self) {
+        self.table.share_pages();
+    }
+
     /// What a character becomes is handed over, in one part or three.
     #[inline(always)]
     pub fn of_character(&self, character: char, mut part: impl FnMut(&str)) {

@@ -296,6 +296,7 @@ fn lower_cases() -> Vec<(u32, String)> {
 fn lowercase() -> Normalizer {
     let mut mapping = Mapping::default();
     lower_cases().iter().for_each(|(code, lower)| mapping.replace(*code, lower));
+    mapping.share_pages();
     Normalizer::Characterwise(mapping)
 }
 
@@ -353,6 +354,7 @@ fn bert(cleans: bool, sets_apart: bool, strips: bool, lowers: bool) -> Normalize
         members(&whitespace).for_each(|code| mapping.replace(code, " "));
         mapping.drop_all(members(&control));
     }
+    mapping.share_pages();
     Normalizer::Bert(parts, mapping)
 }
 

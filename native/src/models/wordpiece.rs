@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::stored_struct;
 
 /// Pretokens that are in work side by side.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// A WordPiece model for one form of pretokens.
 pub struct WordPiece {
