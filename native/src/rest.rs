@@ -107,6 +107,26 @@ impl Rest {
         Some(bounds.iter().map(count).collect())
     }
 
+    /// Add what the parts make of a piece, where that is to put a mark in front and nothing else; else add nothing.
+    fn mark_only(&self, piece: &[u8], pretokens: &mut Strings) -> bool {
+        let [PreTokenizer::Metaspace { replacement, prepend_scheme: PrependScheme::Always, .. }] = self.parts[..]
+        else {
+            return false;
+        };
+        let mut mark = [0; 4];
+        let mark = replacement.encode_utf8(&mut mark);
+        let first = mark.as_bytes()[0];
+        let kept = self.kept_bytes(piece);
+        if kept.is_empty() || kept.iter().fold(false, |any, &byte| any | (byte == b' ') | (byte == first)) {
+            return false;
+        }
+        match std::str::from_utf8(kept) {
+            Ok(kept) => pretokens.push_both(mark, kept),
+            Err(_) => return false,
+        }
+        true
+    }
+
     /// Hand over the pretokens of a piece.
     pub fn pretokens(&self, piece: &[u8], mut visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let piece = std::str::from_utf8(piece)
@@ -234,6 +254,9 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         let counts = counts.unwrap_or_else(|| {
             let mut one = |piece: &&[u8]| {
                 let first = pretokens.len();
+                if self.rest.mark_only(piece, &mut pretokens) {
+                    return Some(1);
+                }
                 let outcome = self.rest.pretokens(piece, |pretoken| {
                     checked_length(pretoken.len())?;
                     pretokens.push(pretoken);
@@ -371,5 +394,50 @@ mod tests {
         };
         let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), vec![PreTokenizer::build(&metaspace)]);
         assert_eq!(pretokens(&rest, " a_b"), ["_a", "_b"]);
+    }
+
+    #[test]
+    fn pretokens_of_a_piece_stay_together() {
+        struct Backwards;
+        impl PretokenModel for Backwards {
+            type Scratch = ();
+            fn encode(&self, pretoken: &[u8], _: &mut (), ids: &mut Vec<u32>) -> Result<()> {
+                ids.push(pretoken.len() as u32);
+                match pretoken.contains(&b'!') {
+                    true => Err(Error::encode("a pretoken that fails")),
+                    false => Ok(()),
+                }
+            }
+            fn encode_many(
+                &self,
+                pretokens: &[&[u8]],
+                scratch: &mut (),
+                ids: &mut Vec<u32>,
+                places: &mut Vec<Option<(u32, u32)>>,
+            ) {
+                places.clear();
+                for pretoken in pretokens.iter().rev() {
+                    let first = ids.len() as u32;
+                    let is_encoded = self.encode(pretoken, scratch, ids).is_ok();
+                    places.insert(0, is_encoded.then_some((first, first + 1)));
+                }
+            }
+        }
+        let metaspace = spec::PreTokenizer::Metaspace {
+            replacement: '▁',
+            prepend_scheme: spec::PrependScheme::Always,
+            split: true,
+        };
+        let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), vec![PreTokenizer::build(&metaspace)]);
+        let deferring = Deferring { model: Backwards, rest: std::sync::Arc::new(rest) };
+        let pieces = [" a▁bc▁def", "  ", "▁", " word", "a▁b!", "‖"].map(str::as_bytes);
+        let (mut ids, mut places) = (vec![], vec![]);
+        deferring.encode_many(&pieces, &mut (), &mut ids, &mut places);
+        for (piece, place) in pieces.iter().zip(&places) {
+            let mut alone = vec![];
+            let outcome = deferring.encode(piece, &mut (), &mut alone);
+            assert_eq!(place.map(|(start, end)| &ids[start as usize..end as usize]), outcome.ok().map(|()| &alone[..]));
+        }
+        assert_eq!(places.iter().filter(|place| place.is_none()).count(), 1);
     }
 }

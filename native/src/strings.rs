@@ -24,6 +24,12 @@ impl Strings {
         self.ends.push(self.text.len());
     }
 
+    /// Add two as one.
+    pub fn push_both(&mut self, first: &str, second: &str) {
+        self.text.push_str(first);
+        self.push(second);
+    }
+
     /// Make it empty and keep its memory.
     pub fn clear(&mut self) {
         self.text.clear();
