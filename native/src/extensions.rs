@@ -42,5 +42,7 @@ pub fn run<W: Work>(extensions: Option<Extensions>, work: W) -> W::Result {
         // SAFETY: the processor has them, or there would be no `Extensions`. Measured: docs/log.md.
         return unsafe { run_extended(work, extensions) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = extensions;
     work.run(None)
 }

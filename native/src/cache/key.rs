@@ -85,6 +85,8 @@ impl Key {
         if let Some(extensions) = extensions {
             return mixed(self, extensions);
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = extensions;
         let [low, high] = self.0;
         low.wrapping_mul(FIRST).wrapping_add(high.wrapping_mul(SECOND))
     }
