@@ -1,8 +1,8 @@
 //! The pretoken cache: ids of the pretokens seen so far.
 //!
 //! Short pretokens are found by a key of 16 bytes (`cache/key.rs`) in a table of 32 bytes each (`cache/short.rs`), longer ones
-//! by a hash in an arena (`cache/long.rs`). What is longer than `LONGEST` is not kept. All of it is bounded: when it is
-//! full, it is forgotten, and begins anew.
+//! by a hash in an arena (`cache/long.rs`). What is longer than `LONGEST` is not kept. Both are bounded: what is full
+//! is forgotten, and begins anew.
 //!
 //! Pretokens are looked up in batches: first the memory of all of them is asked for, then they are looked at, so that the
 //! waits for memory overlap. Those that are not there wait until there are enough of them, so that the model can encode them at
@@ -134,8 +134,8 @@ impl<const HAS_SKIPPED: bool> Work for Ask<'_, '_, HAS_SKIPPED> {
 }
 
 impl<S: Default> Cache<S> {
-    /// An empty cache with room for three quarters of so many short pretokens, in entries of 32 bytes, and as many words
-    /// of four bytes, times four, for longer ones.
+    /// An empty cache with room for three quarters of so many short pretokens, in entries of 32 bytes, and for each of them 16
+    /// bytes for ids that have no room there, and 32 for longer pretokens.
     pub fn new(most_entries: usize) -> Cache<S> {
         Cache {
             short: ShortTable::new(FIRST_SLOTS, Extensions::detect()),
@@ -147,11 +147,6 @@ impl<S: Default> Cache<S> {
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
             most_arena: most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30),
         }
-    }
-
-    fn forget(&mut self) {
-        self.short = ShortTable::new(FIRST_SLOTS, self.short.extensions());
-        self.long = LongTable::new();
     }
 
     /// Append the ids of spans, and let `on_event` write between them.
@@ -328,11 +323,13 @@ impl<S: Default> Cache<S> {
     fn make_room(&mut self) {
         const MOST_NEW: usize = BATCH + MOST_WAITING;
         let is_full = !self.short.has_room(MOST_NEW) && self.short.slots() >= self.most_slots;
-        if is_full || self.short.arena_length() + self.long.arena_length() > self.most_arena {
-            return self.forget();
-        }
-        if !self.short.has_room(MOST_NEW) {
+        if is_full || self.short.arena_length() > self.most_arena {
+            self.short = ShortTable::new(FIRST_SLOTS, self.short.extensions());
+        } else if !self.short.has_room(MOST_NEW) {
             self.short.grow(self.most_slots);
+        }
+        if self.long.arena_length() > 2 * self.most_arena {
+            self.long = LongTable::new();
         }
         self.long.make_room(MOST_NEW);
     }

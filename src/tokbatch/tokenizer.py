@@ -130,7 +130,7 @@ class Tokenizer:
 
         `engine` set to the `engine_name` keeps the engine that "auto" has chosen, also after pickling. The native
         engine remembers the ids of `cached_pretokens` pretokens, about a million unless somebody says otherwise, some
-        60 bytes each, once for each thread at work; ids do not depend on it. From 4,096 to 67,108,864, rounded up to
+        80 bytes each, once for each thread at work; ids do not depend on it. From 4,096 to 67,108,864, rounded up to
         a power of two.
         """
         changes = {"truncation": truncation, "padding": padding, "encode_special_tokens": encode_special_tokens}

@@ -148,7 +148,7 @@ class RunConfig:
     )
     cached_pretokens: int = setting(
         CACHED_PRETOKENS,
-        help="pretokens whose ids the native engine remembers, in each worker, some 60 bytes each; the ids that come "
+        help="pretokens whose ids the native engine remembers, in each worker, some 80 bytes each; the ids that come "
         "out do not depend on it",
         minimum=FEWEST_PRETOKENS,
         maximum=MOST_PRETOKENS,
