@@ -15,7 +15,7 @@ cargo test --locked
 if cargo +nightly miri --version >/dev/null 2>&1; then
     export MIRIFLAGS="-Zmiri-disable-isolation"
     cargo +nightly miri test --locked --test cache --test patterns
-    cargo +nightly miri test --locked --lib -- tables::tests slots:: cache:: splitter:: locks:: number_set::
+    cargo +nightly miri test --locked --lib -- tables::tests slots:: cache:: splitter:: locks:: numbered_merges::
 else
     echo "no Miri here (rustup component add --toolchain nightly miri): a checked build instead"
     CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
