@@ -37,10 +37,10 @@ def run(command: list[object], **options: object) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A copy of the tree, so that a build leaves nothing in it."""
-    folder = tmp_path_factory.mktemp("sources") / "tokbatch"
+@pytest.fixture
+def sources(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A copy of the tree for each test, so that a build leaves nothing in it that the next one finds."""
+    folder = tmp_path / "sources" / "tokbatch"
     ignored = shutil.ignore_patterns(".*", "target", "build", "dist", "*.so", "*.egg-info", "__pycache__", "out")
     shutil.copytree(REPOSITORY, folder, ignore=ignored)
     return folder
