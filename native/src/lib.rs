@@ -39,6 +39,9 @@ pub mod post_processors;
 pub mod pre_tokenizers;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(test)]
+#[path = "../tests/random/mod.rs"]
+mod random;
 pub mod receipts;
 pub mod record;
 pub mod rest;

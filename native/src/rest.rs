@@ -51,12 +51,8 @@ impl Rest {
 
     /// The piece without what is dropped.
     fn kept<'a>(&self, piece: &'a str) -> &'a str {
-        let Some(dropped) = &self.dropped else { return piece };
-        let piece = piece.strip_prefix(' ').unwrap_or(piece);
-        match piece.chars().next() {
-            Some(first) if !dropped.contains(first) => piece,
-            _ => "",
-        }
+        // It is the end of the piece.
+        &piece[piece.len() - self.kept_bytes(piece.as_bytes()).len()..]
     }
 
     /// The same for bytes that are UTF-8.

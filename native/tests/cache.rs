@@ -1,6 +1,9 @@
 //! The pretoken cache gives what the model gives, whatever it has seen before: random pretokens of all lengths, in columns
 //! and one by one. It writes past the length of a vector it has made room in, so Miri runs this too (`make test-native`).
 
+mod random;
+
+use random::Random;
 use tokbatch_native::cache::{Cache, Event, Output, SKIP};
 use tokbatch_native::error::{Error, Result};
 use tokbatch_native::models::PretokenModel;
@@ -21,16 +24,7 @@ impl PretokenModel for Echo {
     }
 }
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
     fn pretoken(&mut self, letters: &[u8]) -> Vec<u8> {
         let length = match self.below(40) {
             0 => 14 + self.below(4),

@@ -1,5 +1,8 @@
 //! The transducers are held against the backtracking matcher: the same pieces on random texts, whole or in windows.
 
+mod random;
+
+use random::Random;
 use tokbatch_native::compiled_pattern::CompiledPattern;
 use tokbatch_native::patterns::backtrack::{Matcher, OutOfWork};
 use tokbatch_native::patterns::build_transducer;
@@ -151,16 +154,7 @@ fn found_in_windows(machine: &Transducer, text: &str, window: usize) -> Vec<u32>
 /// Miri, which runs this too (`make test-native`), takes a thousand times as long.
 const SLOWNESS: usize = if cfg!(miri) { 200 } else { 1 };
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
     /// A text of a few different characters, so that runs are long.
     fn text(&mut self, length: usize) -> String {
         let (first, width) = (self.below(TEXT.len()), 1 + self.below(TEXT.len()));

@@ -8,6 +8,7 @@ use super::characters::{CharacterNumbers, CharacterSymbols, Unknown, NO_ID};
 use super::merges::{LongRow, Merges};
 use super::numbered_merges::{NumberedMerges, Rows};
 use super::vocabulary::Vocabulary;
+use super::written::utf8;
 use super::{PretokenModel, Token};
 use crate::byte_alphabet;
 use crate::error::{Error, Result};
@@ -416,10 +417,6 @@ impl PretokenModel for Bpe {
         }
         scratch.rest = rest;
     }
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
 }
 
 /// The merges as ids. The right side loses as many bytes as the prefix has, whether it begins with it or not.

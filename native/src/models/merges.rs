@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Result};
-use crate::hash::fold;
+use crate::hash::{fold, FIRST};
 use crate::stored_struct;
 use crate::tables::Table;
 
@@ -183,7 +183,7 @@ impl LongRow {
 
 #[inline(always)]
 fn slot_of(key: u64, shift: u32) -> usize {
-    (fold(key, 0x9E37_79B9_7F4A_7C15) >> shift) as usize
+    (fold(key, FIRST) >> shift) as usize
 }
 
 #[inline(always)]

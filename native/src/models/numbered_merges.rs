@@ -15,7 +15,7 @@ use super::characters::{CharacterNumbers, Numbering, NO_ID};
 use super::merges::{Merges, NO_RANK};
 use super::vocabulary::Vocabulary;
 use crate::extensions::{self, Extensions, Work};
-use crate::hash::{fold, prefetch, FastMap};
+use crate::hash::{fold, prefetch, FastMap, FIRST};
 use crate::stored_struct;
 use crate::tables::Table;
 
@@ -573,7 +573,7 @@ fn key(left: u32, right: u32) -> u64 {
 
 #[inline(always)]
 fn bucket_of(key: u64, shift: u32) -> usize {
-    (fold(key, 0x9E37_79B9_7F4A_7C15) >> shift) as usize
+    (fold(key, FIRST) >> shift) as usize
 }
 
 /// The lowest of the pairs from place 1 on.
@@ -593,17 +593,7 @@ fn lowest<const N: usize>(pairs: &[u32; SHORT + 2]) -> u32 {
 mod tests {
     use super::*;
     use crate::models::merges::LongRow;
-
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            (self.0 % bound as u64) as usize
-        }
-    }
+    use crate::random::Random;
 
     const CHARACTERS: [&str; 8] = ["a", "b", " ", "п", "о", "中", "丯", "😀"];
 

@@ -26,7 +26,8 @@ pub fn written<'a>(input: Input, pretoken: &'a [u8], room: &'a mut String) -> Re
     }
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str> {
+/// The text of bytes; an error says where they are none.
+pub fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
 }
 

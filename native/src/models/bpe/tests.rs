@@ -1,18 +1,10 @@
 //! Short pretokens get the ids that long ones get, whatever they begin with.
 
 use super::*;
+use crate::random::Random;
 use std::collections::HashMap;
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
     fn is_it(&mut self) -> bool {
         self.below(2) == 0
     }
