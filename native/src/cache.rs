@@ -6,7 +6,7 @@
 //!
 //! Pretokens are looked up in batches: first the memory of all of them is asked for, then they are looked at, so that the
 //! waits for memory overlap. Those that are not there wait until there are enough of them, so that the model can encode them at
-//! once, or until something has to know the ids (`cache/waiting.rs`). Nothing grows or is forgotten within a batch.
+//! once, and with them the ends of documents (`cache/waiting.rs`). Nothing grows or is forgotten within a batch.
 
 mod key;
 mod long;
@@ -18,9 +18,9 @@ use crate::extensions::{self, Extensions, Work};
 use crate::hash::hash_bytes;
 use crate::models::PretokenModel;
 use key::{Key, SHORT};
-use long::LongTable;
+use long::{copy_some, LongTable};
 use short::ShortTable;
-use waiting::{put_between, Distinct, Waiting, MOST_WAITING};
+use waiting::{Distinct, Released, Waiting, MOST_WAITING};
 
 /// Pretokens a batch.
 const BATCH: usize = 128;
@@ -44,10 +44,8 @@ pub enum Event {
 pub struct Cache<S> {
     short: ShortTable,
     long: LongTable,
-    /// What the model made of new pretokens, and where.
-    ids: Vec<u32>,
-    places: Vec<Option<(u32, u32)>>,
-    waiting: Vec<Waiting>,
+    waiting: Waiting,
+    settling: Settling,
     scratch: S,
     most_slots: usize,
     most_arena: usize,
@@ -59,6 +57,17 @@ pub struct Output<'a> {
     pub ids: &'a mut Vec<u32>,
     /// The first failure since the last document ended.
     pub failure: Option<Error>,
+}
+
+/// Room for the work of `Cache::settle`.
+#[derive(Default)]
+struct Settling {
+    /// What the model made of new pretokens, and where.
+    ids: Vec<u32>,
+    places: Vec<Option<(u32, u32)>>,
+    /// For each one that waits its number among those that are distinct.
+    numbers: Vec<usize>,
+    homes: Vec<u32>,
 }
 
 /// A batch of spans, and what is known of them.
@@ -140,9 +149,8 @@ impl<S: Default> Cache<S> {
         Cache {
             short: ShortTable::new(FIRST_SLOTS, Extensions::detect()),
             long: LongTable::new(),
-            ids: vec![],
-            places: vec![],
-            waiting: vec![],
+            waiting: Waiting::default(),
+            settling: Settling::default(),
             scratch: S::default(),
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
             most_arena: most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30),
@@ -181,11 +189,10 @@ impl<S: Default> Cache<S> {
                 let next_event = loop {
                     match events.peek() {
                         Some(&&(span, event)) if span as usize <= first + at => {
-                            // An id can come behind what waits; at the end of a document all has to be there.
-                            if event == Event::EndOfDocument {
-                                self.settle(model, &batch, at, output);
+                            match event {
+                                Event::EndOfDocument if !self.waiting.is_empty() => self.waiting.end(output.ids.len()),
+                                _ => on_event(event, output),
                             }
-                            on_event(event, output);
                             events.next();
                         }
                         Some(&&(span, _)) => break (span as usize - first).min(size),
@@ -195,14 +202,14 @@ impl<S: Default> Cache<S> {
                 while at < next_event {
                     at += self.short.copy_run(&batch.keys[at..next_event], &batch.homes[at..next_event], output.ids);
                     if at < next_event {
-                        self.look_further(model, &batch, at, output);
+                        self.look_further(model, &batch, at, output, &mut on_event);
                         at += 1;
                     }
                 }
             }
             first += size;
         }
-        self.settle(model, &batch, batch.spans.len(), output);
+        self.settle(model, text, output, &mut on_event);
         for &(_, event) in events {
             on_event(event, output);
         }
@@ -223,21 +230,21 @@ impl<S: Default> Cache<S> {
         batch: &Batch,
         at: usize,
         output: &mut Output,
+        on_event: &mut impl FnMut(Event, &mut Output),
     ) {
         let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
         if key == Key::NOTHING || self.copy(key, batch.homes[at], pretoken, output.ids) {
             return;
         }
         if pretoken.len() <= LONGEST {
-            let (start, end) = (batch.spans[at], batch.spans[at + 1] & !SKIP);
-            self.waiting.push(Waiting { key, start, end, at: output.ids.len() });
-            if self.waiting.len() == MOST_WAITING {
-                self.settle(model, batch, batch.spans.len(), output);
+            self.waiting.push(key, (batch.spans[at], batch.spans[at + 1] & !SKIP), output.ids.len());
+            if self.waiting.is_full() {
+                self.settle(model, batch.text, output, on_event);
             }
             return;
         }
         // It is not kept.
-        self.settle(model, batch, at + 1, output);
+        self.settle(model, batch.text, output, on_event);
         self.encode_alone(model, pretoken, output);
     }
 
@@ -256,71 +263,55 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Encode all that waits, and what is new in the rest of the batch from one pretoken on, at once; add it, and put the ids
-    /// where they belong.
-    #[inline(always)]
-    fn settle<M: PretokenModel<Scratch = S>>(&mut self, model: &M, batch: &Batch, from: usize, output: &mut Output) {
-        if !self.waiting.is_empty() {
-            self.settle_some(model, batch, from, output);
-        }
-    }
-
+    /// Encode all that waits at once, add it, put the ids where they belong, and let the documents end.
     #[inline(never)]
-    fn settle_some<M: PretokenModel<Scratch = S>>(
+    fn settle<M: PretokenModel<Scratch = S>>(
         &mut self,
         model: &M,
-        batch: &Batch,
-        from: usize,
+        text: &[u8],
         output: &mut Output,
+        on_event: &mut impl FnMut(Event, &mut Output),
     ) {
-        let mut distinct = Distinct::<{ MOST_WAITING + BATCH }>::new();
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let mut numbers = Vec::with_capacity(MOST_WAITING);
-        for waiting in &waiting {
-            numbers.push(distinct.number(waiting.key, &batch.text[waiting.start as usize..waiting.end as usize]));
+        if self.waiting.is_empty() {
+            return;
         }
-        for at in from..batch.spans.len().saturating_sub(1) {
-            let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
-            let is_new = match key.long_hash() {
-                None => key != Key::NOTHING && !self.short.has(key, batch.homes[at]),
-                Some(hash) => pretoken.len() <= LONGEST && !self.long.has(pretoken, hash),
-            };
-            if is_new {
-                distinct.number(key, pretoken);
-            }
-        }
-        let mut ids = std::mem::take(&mut self.ids);
-        let mut places = std::mem::take(&mut self.places);
+        let Settling { mut ids, mut places, mut numbers, mut homes } = std::mem::take(&mut self.settling);
+        let mut distinct = Distinct::new();
+        numbers.clear();
+        numbers.extend(self.waiting.pretokens(text).map(|(key, pretoken)| distinct.number(key, pretoken)));
+        self.short.ask_all(distinct.keys(), &mut homes);
+        distinct.keys().iter().filter_map(|key| key.long_hash()).for_each(|hash| self.long.ask(hash));
         ids.clear();
         model.encode_many(distinct.pretokens(), &mut self.scratch, &mut ids, &mut places);
-        for ((place, &key), pretoken) in places.iter().zip(distinct.keys()).zip(distinct.pretokens()) {
+        for (((place, &key), &home), pretoken) in
+            places.iter().zip(distinct.keys()).zip(&homes).zip(distinct.pretokens())
+        {
             if let Some((first, end)) = *place {
-                self.insert(key, pretoken, &ids[first as usize..end as usize]);
+                self.insert(key, home, pretoken, &ids[first as usize..end as usize]);
             }
         }
-        for &number in &numbers {
-            if places[number].is_none() {
-                let pretoken = distinct.pretokens()[number];
-                if let Err(error) = model.encode(pretoken, &mut self.scratch, &mut vec![]) {
-                    output.failure.get_or_insert(error);
-                }
-            }
-        }
-        let part = |&number: &usize| places[number].map_or(&[][..], |(first, end)| &ids[first as usize..end as usize]);
-        put_between(output.ids, &waiting, numbers.iter().map(part));
-        waiting.clear();
-        (self.ids, self.places, self.waiting) = (ids, places, waiting);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.release(output, |released, output| match released {
+            Released::End => on_event(Event::EndOfDocument, output),
+            Released::Pretoken(at) => match places[numbers[at]] {
+                Some((first, end)) => copy_some(&ids, first as usize, (end - first) as usize, output.ids),
+                None => self.encode_alone(model, distinct.pretokens()[numbers[at]], output),
+            },
+        });
+        self.waiting = waiting;
+        self.settling = Settling { ids, places, numbers, homes };
     }
 
-    fn insert(&mut self, key: Key, pretoken: &[u8], ids: &[u32]) {
+    fn insert(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &[u32]) {
         match key.long_hash() {
-            None => self.short.insert(key, ids),
+            None => self.short.insert(key, home, ids),
             Some(hash) => self.long.insert(pretoken, hash, ids),
         }
     }
 
     /// Grow or forget, between batches only, so that a whole batch of new pretokens fits.
     fn make_room(&mut self) {
+        // What waits from before, and what comes in a batch.
         const MOST_NEW: usize = BATCH + MOST_WAITING;
         let is_full = !self.short.has_room(MOST_NEW) && self.short.slots() >= self.most_slots;
         if is_full || self.short.arena_length() > self.most_arena {
@@ -343,13 +334,14 @@ impl<S: Default> Cache<S> {
     ) -> Result<()> {
         self.make_room();
         let key = if pretoken.len() > SHORT { Key::of_long(hash_bytes(pretoken)) } else { Key::of(pretoken) };
-        if pretoken.is_empty() || self.copy(key, self.short.home(key) as u32, pretoken, ids) {
+        let home = self.short.home(key) as u32;
+        if pretoken.is_empty() || self.copy(key, home, pretoken, ids) {
             return Ok(());
         }
         let first = ids.len();
         model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
         if pretoken.len() <= LONGEST {
-            self.insert(key, pretoken, &ids[first..]);
+            self.insert(key, home, pretoken, &ids[first..]);
         }
         Ok(())
     }

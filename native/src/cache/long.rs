@@ -75,11 +75,6 @@ impl LongTable {
         }
     }
 
-    /// Whether there is such a pretoken.
-    pub fn has(&self, pretoken: &[u8], hash: u64) -> bool {
-        self.find(pretoken, hash).is_ok()
-    }
-
     /// Add a pretoken, if it is not there yet.
     pub fn insert(&mut self, pretoken: &[u8], hash: u64, ids: &[u32]) {
         let Err(slot) = self.find(pretoken, hash) else { return };

@@ -153,14 +153,25 @@ impl ShortTable {
         }
     }
 
-    /// Whether there is such a pretoken; `home` is where it belongs (`Homes::ask`).
-    pub fn has(&self, key: Key, home: u32) -> bool {
-        self.find(key, home as usize).is_ok()
+    /// Where all of these keys belong; the memory there is asked for.
+    pub fn ask_all(&self, keys: &[Key], homes: &mut Vec<u32>) {
+        struct AskAll<'a>(&'a ShortTable, &'a [Key], &'a mut Vec<u32>);
+        impl Work for AskAll<'_> {
+            type Result = ();
+            #[inline(always)]
+            fn run(self, extensions: Option<Extensions>) {
+                let AskAll(table, keys, homes) = self;
+                let homes_of = table.homes(extensions);
+                homes.clear();
+                homes.extend(keys.iter().map(|&key| homes_of.ask(key)));
+            }
+        }
+        extensions::run(self.extensions, AskAll(self, keys, homes));
     }
 
-    /// Add a pretoken that is not there yet.
-    pub fn insert(&mut self, key: Key, ids: &[u32]) {
-        let Err(place) = self.find(key, self.home(key)) else { return };
+    /// Add a pretoken that is not there yet; `home` is where it belongs.
+    pub fn insert(&mut self, key: Key, home: u32, ids: &[u32]) {
+        let Err(place) = self.find(key, home as usize) else { return };
         let mut entry = Entry { key, ids: [0; INLINE] };
         let number = if ids.len() <= INLINE && ids.get(1).is_none_or(|&id| id <= ID_MASK) {
             entry.ids[..ids.len()].copy_from_slice(ids);

@@ -1,44 +1,129 @@
-//! New pretokens that wait for the model, and where in the ids they belong.
+//! New pretokens that wait for the model, the ends of documents that wait for them, and where in the ids they belong.
 
 use super::key::Key;
+use super::long::copy_some;
+use super::Output;
 
-/// So many wait at most.
+/// So many pretokens wait at most.
 pub const MOST_WAITING: usize = 128;
 
-/// A pretoken whose ids are missing.
-#[derive(Clone, Copy)]
+/// See the module.
+#[derive(Default)]
 pub struct Waiting {
-    pub key: Key,
-    /// In the text.
-    pub start: u32,
-    pub end: u32,
-    /// Where its ids belong, in the ids of what did not have to wait.
-    pub at: usize,
+    pretokens: Vec<Missing>,
+    ends: Vec<End>,
+    /// The ids behind the first place where some are missing.
+    behind: Vec<u32>,
 }
 
-/// Pretokens, each once.
-pub struct Distinct<'a, const MOST: usize> {
+/// A pretoken whose ids are missing.
+struct Missing {
+    key: Key,
+    /// In the text.
+    start: u32,
+    end: u32,
+    /// Where its ids belong, in the ids of what did not have to wait.
+    at: usize,
+}
+
+/// The end of a document.
+struct End {
+    /// So many pretokens wait before it.
+    after: usize,
+    /// Where it is, in the ids of what did not have to wait.
+    at: usize,
+}
+
+/// What no longer has to wait.
+pub enum Released {
+    /// A pretoken, by its number among those that wait.
+    Pretoken(usize),
+    /// The end of a document.
+    End,
+}
+
+impl Waiting {
+    /// Whether no pretoken waits.
+    pub fn is_empty(&self) -> bool {
+        self.pretokens.is_empty()
+    }
+
+    /// Whether no other one may wait.
+    pub fn is_full(&self) -> bool {
+        self.pretokens.len() == MOST_WAITING
+    }
+
+    /// Let a pretoken wait, which belongs behind so many ids.
+    pub fn push(&mut self, key: Key, (start, end): (u32, u32), at: usize) {
+        self.pretokens.push(Missing { key, start, end, at });
+    }
+
+    /// Let a document end behind so many ids, and what waits.
+    pub fn end(&mut self, at: usize) {
+        self.ends.push(End { after: self.pretokens.len(), at });
+    }
+
+    /// The pretokens that wait, in order.
+    pub fn pretokens<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = (Key, &'t [u8])> + use<'_, 't> {
+        self.pretokens.iter().map(|missing| (missing.key, &text[missing.start as usize..missing.end as usize]))
+    }
+
+    /// Hand over all that waits, in order, with the ids before it, so that the ids of it can be appended.
+    pub fn release(&mut self, output: &mut Output, mut hand_over: impl FnMut(Released, &mut Output)) {
+        let Waiting { pretokens, ends, behind } = self;
+        let mut done = pretokens.first().map_or(output.ids.len(), |first| first.at);
+        let first = done;
+        behind.clear();
+        behind.extend_from_slice(&output.ids[first..]);
+        output.ids.truncate(first);
+        let mut append_up_to = |at: usize, output: &mut Output| {
+            copy_some(behind, done - first, at - done, output.ids);
+            done = at;
+        };
+        let mut ends = ends.drain(..).peekable();
+        for (number, missing) in pretokens.drain(..).enumerate() {
+            while let Some(end) = ends.next_if(|end| end.after <= number) {
+                append_up_to(end.at, output);
+                hand_over(Released::End, output);
+            }
+            append_up_to(missing.at, output);
+            hand_over(Released::Pretoken(number), output);
+        }
+        for end in ends {
+            append_up_to(end.at, output);
+            hand_over(Released::End, output);
+        }
+        append_up_to(first + behind.len(), output);
+    }
+}
+
+/// Pretokens that wait, each once.
+pub struct Distinct<'a> {
     // Vectors, since nobody has to write what is beyond their ends.
     pretokens: Vec<&'a [u8]>,
     keys: Vec<Key>,
     /// Open addressing: numbers of pretokens, plus one.
-    slots: [u16; SLOTS],
+    slots: [u8; SLOTS],
 }
 
-/// More than twice as many as there can be pretokens.
-const SLOTS: usize = 1024;
+/// Twice as many as there can be pretokens.
+const SLOTS: usize = 2 * MOST_WAITING;
 
-impl<'a, const MOST: usize> Distinct<'a, MOST> {
+impl<'a> Distinct<'a> {
     /// None.
-    pub fn new() -> Distinct<'a, MOST> {
-        const { assert!(2 * MOST <= SLOTS) }
-        Distinct { pretokens: Vec::with_capacity(MOST), keys: Vec::with_capacity(MOST), slots: [0; SLOTS] }
+    pub fn new() -> Distinct<'a> {
+        const { assert!(MOST_WAITING <= u8::MAX as usize) }
+        Distinct {
+            pretokens: Vec::with_capacity(MOST_WAITING),
+            keys: Vec::with_capacity(MOST_WAITING),
+            slots: [0; SLOTS],
+        }
     }
 
     /// The number of a pretoken, which is added if it is not there yet.
     #[inline(always)]
     pub fn number(&mut self, key: Key, pretoken: &'a [u8]) -> usize {
-        let mut slot = (key.hash(None) >> 54) as usize;
+        let mut slot = (key.hash(None) >> (64 - SLOTS.trailing_zeros())) as usize;
         loop {
             let number = match self.slots[slot] {
                 0 => break,
@@ -51,7 +136,7 @@ impl<'a, const MOST: usize> Distinct<'a, MOST> {
         }
         self.pretokens.push(pretoken);
         self.keys.push(key);
-        self.slots[slot] = self.keys.len() as u16;
+        self.slots[slot] = self.keys.len() as u8;
         self.keys.len() - 1
     }
 
@@ -66,44 +151,39 @@ impl<'a, const MOST: usize> Distinct<'a, MOST> {
     }
 }
 
-/// Put ids where they belong: those of each one that waited, in order.
-pub fn put_between<'a>(
-    ids: &mut Vec<u32>,
-    waiting: &[Waiting],
-    parts: impl DoubleEndedIterator<Item = &'a [u32]> + ExactSizeIterator + Clone,
-) {
-    let mut end = ids.len();
-    let total: usize = parts.clone().map(<[u32]>::len).sum();
-    ids.resize(end + total, 0);
-    let mut free = end + total;
-    for (waiting, part) in waiting.iter().zip(parts).rev() {
-        free -= end - waiting.at;
-        ids.copy_within(waiting.at..end, free);
-        end = waiting.at;
-        free -= part.len();
-        ids[free..free + part.len()].copy_from_slice(part);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn ids_come_between_those_that_did_not_wait() {
-        let waiting = [0, 0, 2, 3, 3].map(|at| Waiting { key: Key::NOTHING, start: 0, end: 0, at });
-        let mut ids = vec![1, 2, 3];
+        let mut waiting = Waiting::default();
+        for at in [1, 1] {
+            waiting.push(Key::NOTHING, (0, 0), at);
+        }
+        waiting.end(2);
+        waiting.end(2);
+        for at in [3, 4, 4] {
+            waiting.push(Key::NOTHING, (0, 0), at);
+        }
+        waiting.end(4);
         let parts: [&[u32]; 5] = [&[10], &[], &[20, 21, 22], &[30], &[40]];
-        put_between(&mut ids, &waiting, parts.into_iter());
-        assert_eq!(ids, [10, 1, 2, 20, 21, 22, 3, 30, 40]);
-        put_between(&mut ids, &[], std::iter::empty());
-        assert_eq!(ids.len(), 9);
+        let mut ids = vec![0, 1, 2, 3, 4];
+        let mut output = Output { ids: &mut ids, failure: None };
+        waiting.release(&mut output, |released, output| match released {
+            Released::Pretoken(number) => output.ids.extend_from_slice(parts[number]),
+            Released::End => output.ids.push(99),
+        });
+        assert_eq!(ids, [0, 10, 1, 99, 99, 2, 20, 21, 22, 3, 30, 40, 99, 4]);
+        assert!(waiting.is_empty());
+        waiting.release(&mut Output { ids: &mut ids, failure: None }, |_, _| unreachable!("nothing waits"));
+        assert_eq!(ids.len(), 14);
     }
 
     #[test]
     fn each_pretoken_has_one_number() {
-        let texts: Vec<String> = (0..256).map(|number| format!("{number}")).collect();
-        let mut distinct = Distinct::<256>::new();
+        let texts: Vec<String> = (0..MOST_WAITING).map(|number| format!("{number}")).collect();
+        let mut distinct = Distinct::new();
         for _ in 0..2 {
             for (number, text) in texts.iter().enumerate() {
                 // Long ones that have the same hash are told apart by their text.
