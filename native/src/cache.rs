@@ -24,6 +24,8 @@ use waiting::{Distinct, Released, Waiting, MOST_WAITING};
 
 /// Pretokens a batch.
 const BATCH: usize = 128;
+/// New pretokens in a batch, and those that wait.
+const MOST_NEW: usize = BATCH + MOST_WAITING;
 /// Longer pretokens are not kept: they seldom come twice.
 const LONGEST: usize = 1024;
 /// Room for short pretokens in a cache that is new.
@@ -67,7 +69,6 @@ struct Settling {
     places: Vec<Option<(u32, u32)>>,
     /// For each one that waits its number among those that are distinct.
     numbers: Vec<usize>,
-    homes: Vec<u32>,
 }
 
 /// A batch of spans, and what is known of them.
@@ -177,7 +178,11 @@ impl<S: Default> Cache<S> {
         let (keys, homes) = ([Key::NOTHING; BATCH], [0; BATCH]);
         let mut batch = Batch { text, spans: &[], keys, homes };
         while first < count {
-            self.make_room();
+            if !self.has_room() {
+                // What waits knows where it belongs.
+                self.settle(model, text, output, &mut on_event);
+                self.make_room();
+            }
             let size = (count - first).min(BATCH);
             batch.spans = &starts[first..first + size + 1];
             match has_skipped {
@@ -232,12 +237,13 @@ impl<S: Default> Cache<S> {
         output: &mut Output,
         on_event: &mut impl FnMut(Event, &mut Output),
     ) {
-        let (key, pretoken) = (batch.keys[at], batch.pretoken(at));
-        if key == Key::NOTHING || self.copy(key, batch.homes[at], pretoken, output.ids) {
+        let (key, home, pretoken) = (batch.keys[at], batch.homes[at], batch.pretoken(at));
+        if key == Key::NOTHING || self.copy(key, home, pretoken, output.ids) {
             return;
         }
         if pretoken.len() <= LONGEST {
-            self.waiting.push(key, (batch.spans[at], batch.spans[at + 1] & !SKIP), output.ids.len());
+            let place = (batch.spans[at], batch.spans[at + 1] & !SKIP);
+            self.waiting.push(key, home, place, output.ids.len());
             if self.waiting.is_full() {
                 self.settle(model, batch.text, output, on_event);
             }
@@ -275,17 +281,12 @@ impl<S: Default> Cache<S> {
         if self.waiting.is_empty() {
             return;
         }
-        let Settling { mut ids, mut places, mut numbers, mut homes } = std::mem::take(&mut self.settling);
+        let Settling { mut ids, mut places, mut numbers } = std::mem::take(&mut self.settling);
         let mut distinct = Distinct::new();
-        numbers.clear();
-        numbers.extend(self.waiting.pretokens(text).map(|(key, pretoken)| distinct.number(key, pretoken)));
-        self.short.ask_all(distinct.keys(), &mut homes);
-        distinct.keys().iter().filter_map(|key| key.long_hash()).for_each(|hash| self.long.ask(hash));
+        self.waiting.numbers(text, &mut distinct, &mut numbers);
         ids.clear();
         model.encode_many(distinct.pretokens(), &mut self.scratch, &mut ids, &mut places);
-        for (((place, &key), &home), pretoken) in
-            places.iter().zip(distinct.keys()).zip(&homes).zip(distinct.pretokens())
-        {
+        for ((place, &(key, home)), pretoken) in places.iter().zip(distinct.keys()).zip(distinct.pretokens()) {
             if let Some((first, end)) = *place {
                 self.insert(key, home, pretoken, &ids[first as usize..end as usize]);
             }
@@ -299,7 +300,7 @@ impl<S: Default> Cache<S> {
             },
         });
         self.waiting = waiting;
-        self.settling = Settling { ids, places, numbers, homes };
+        self.settling = Settling { ids, places, numbers };
     }
 
     fn insert(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &[u32]) {
@@ -309,10 +310,16 @@ impl<S: Default> Cache<S> {
         }
     }
 
-    /// Grow or forget, between batches only, so that a whole batch of new pretokens fits.
+    /// Whether a whole batch of new pretokens fits, with what waits.
+    fn has_room(&self) -> bool {
+        self.short.has_room(MOST_NEW)
+            && self.long.has_room(MOST_NEW)
+            && self.short.arena_length() <= self.most_arena
+            && self.long.arena_length() <= 2 * self.most_arena
+    }
+
+    /// Grow or forget, between batches only.
     fn make_room(&mut self) {
-        // What waits from before, and what comes in a batch.
-        const MOST_NEW: usize = BATCH + MOST_WAITING;
         let is_full = !self.short.has_room(MOST_NEW) && self.short.slots() >= self.most_slots;
         if is_full || self.short.arena_length() > self.most_arena {
             self.short = ShortTable::new(FIRST_SLOTS, self.short.extensions());
@@ -332,7 +339,9 @@ impl<S: Default> Cache<S> {
         pretoken: &[u8],
         ids: &mut Vec<u32>,
     ) -> Result<()> {
-        self.make_room();
+        if !self.has_room() {
+            self.make_room();
+        }
         let key = if pretoken.len() > SHORT { Key::of_long(hash_bytes(pretoken)) } else { Key::of(pretoken) };
         let home = self.short.home(key) as u32;
         if pretoken.is_empty() || self.copy(key, home, pretoken, ids) {

@@ -24,9 +24,14 @@ impl LongTable {
         self.arena.len()
     }
 
+    /// Whether the index has room for so many more.
+    pub fn has_room(&self, more: usize) -> bool {
+        2 * (self.count + more) <= self.index.len()
+    }
+
     /// Make room in the index for so many more.
     pub fn make_room(&mut self, more: usize) {
-        if 2 * (self.count + more) <= self.index.len() {
+        if self.has_room(more) {
             return;
         }
         let old = std::mem::take(&mut self.index);

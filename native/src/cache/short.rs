@@ -16,7 +16,7 @@ use crate::pages::Pages;
 /// Ids in an entry.
 const INLINE: usize = 4;
 /// Ids that are copied at once, without a look at how many there are.
-pub const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 16;
 /// Entries that make no large table.
 const SMALL: usize = 1 << 17;
 /// The second id has the number of ids above it.
@@ -97,14 +97,8 @@ impl ShortTable {
     /// Move to a table with twice as many entries, or four times as many while it is small, but no more than `most`.
     pub fn grow(&mut self, most: usize) {
         let slots = if self.slots() < SMALL { 4 * self.slots() } else { 2 * self.slots() };
-        let mut larger = ShortTable::new(slots.min(most), self.extensions);
-        for entry in self.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
-            let place = larger.find(entry.key, larger.home(entry.key)).expect_err("a key is moved once");
-            *larger.at(place) = entry;
-        }
-        larger.count = self.count;
-        larger.arena = std::mem::take(&mut self.arena);
-        *self = larger;
+        let larger = ShortTable::new(slots.min(most), self.extensions);
+        *self = extensions::run(self.extensions, Move { table: self, larger });
     }
 
     /// Where keys belong, to ask for many of them. `extensions` are those of the table.
@@ -153,28 +147,13 @@ impl ShortTable {
         }
     }
 
-    /// Where all of these keys belong; the memory there is asked for.
-    pub fn ask_all(&self, keys: &[Key], homes: &mut Vec<u32>) {
-        struct AskAll<'a>(&'a ShortTable, &'a [Key], &'a mut Vec<u32>);
-        impl Work for AskAll<'_> {
-            type Result = ();
-            #[inline(always)]
-            fn run(self, extensions: Option<Extensions>) {
-                let AskAll(table, keys, homes) = self;
-                let homes_of = table.homes(extensions);
-                homes.clear();
-                homes.extend(keys.iter().map(|&key| homes_of.ask(key)));
-            }
-        }
-        extensions::run(self.extensions, AskAll(self, keys, homes));
-    }
-
     /// Add a pretoken that is not there yet; `home` is where it belongs.
     pub fn insert(&mut self, key: Key, home: u32, ids: &[u32]) {
         let Err(place) = self.find(key, home as usize) else { return };
         let mut entry = Entry { key, ids: [0; INLINE] };
         let number = if ids.len() <= INLINE && ids.get(1).is_none_or(|&id| id <= ID_MASK) {
-            entry.ids[..ids.len()].copy_from_slice(ids);
+            // One by one, since they are few.
+            entry.ids.iter_mut().zip(ids).for_each(|(place, &id)| *place = id);
             ids.len() as u32
         } else {
             entry.ids[0] = self.arena.len() as u32;
@@ -218,6 +197,29 @@ impl ShortTable {
     }
 }
 
+/// See `ShortTable::grow`.
+struct Move<'a> {
+    table: &'a mut ShortTable,
+    larger: ShortTable,
+}
+
+impl Work for Move<'_> {
+    type Result = ShortTable;
+
+    #[inline(always)]
+    fn run(self, extensions: Option<Extensions>) -> ShortTable {
+        let Move { table, mut larger } = self;
+        for entry in table.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
+            let home = (entry.key.hash(extensions) >> larger.shift) as usize;
+            let place = larger.find(entry.key, home).expect_err("a key is moved once");
+            *larger.at(place) = entry;
+        }
+        larger.count = table.count;
+        larger.arena = std::mem::take(&mut table.arena);
+        larger
+    }
+}
+
 /// See `ShortTable::copy_run`.
 struct CopyRun<'a> {
     table: &'a ShortTable,
@@ -249,9 +251,15 @@ impl Work for CopyRun<'_> {
                 let place = entry.ids[0] as usize;
                 let list: Option<&[u32; AT_ONCE + 1]> = table.arena[place..].first_chunk();
                 let Some([number, words @ ..]) = list.filter(|list| list[0] as usize <= AT_ONCE) else { break };
-                // SAFETY: room was made for `AT_ONCE` ids of each pretoken, and each so far took at most as many of it;
-                // so as many fit behind `length`.
-                unsafe { room.add(length).cast::<[u32; AT_ONCE]>().write_unaligned(*words) };
+                // Most have no more than half of them.
+                let words: &[[u32; AT_ONCE / 2]; 2] = bytemuck::cast_ref(words);
+                let halves = if *number as usize <= AT_ONCE / 2 { &words[..1] } else { &words[..] };
+                for (half, words) in halves.iter().enumerate() {
+                    let place = length + half * AT_ONCE / 2;
+                    // SAFETY: room was made for `AT_ONCE` ids of each pretoken, and each so far took at most as many of it;
+                    // so as many fit behind `length`.
+                    unsafe { room.add(place).cast::<[u32; AT_ONCE / 2]>().write_unaligned(*words) };
+                }
                 count = *number;
             } else {
                 // SAFETY: as above.

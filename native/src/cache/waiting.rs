@@ -19,6 +19,8 @@ pub struct Waiting {
 /// A pretoken whose ids are missing.
 struct Missing {
     key: Key,
+    /// Where it belongs in the table of short ones.
+    home: u32,
     /// In the text.
     start: u32,
     end: u32,
@@ -54,8 +56,8 @@ impl Waiting {
     }
 
     /// Let a pretoken wait, which belongs behind so many ids.
-    pub fn push(&mut self, key: Key, (start, end): (u32, u32), at: usize) {
-        self.pretokens.push(Missing { key, start, end, at });
+    pub fn push(&mut self, key: Key, home: u32, (start, end): (u32, u32), at: usize) {
+        self.pretokens.push(Missing { key, home, start, end, at });
     }
 
     /// Let a document end behind so many ids, and what waits.
@@ -63,9 +65,12 @@ impl Waiting {
         self.ends.push(End { after: self.pretokens.len(), at });
     }
 
-    /// The pretokens that wait, in order.
-    pub fn pretokens<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = (Key, &'t [u8])> + use<'_, 't> {
-        self.pretokens.iter().map(|missing| (missing.key, &text[missing.start as usize..missing.end as usize]))
+    /// Tell the pretokens that wait apart; gives the number of each.
+    pub fn numbers<'t>(&self, text: &'t [u8], distinct: &mut Distinct<'t>, numbers: &mut Vec<usize>) {
+        numbers.clear();
+        numbers.extend(self.pretokens.iter().map(|&Missing { key, home, start, end, .. }| {
+            distinct.number(key, home, &text[start as usize..end as usize])
+        }));
     }
 
     /// Hand over all that waits, in order, with the ids before it, so that the ids of it can be appended.
@@ -101,7 +106,8 @@ impl Waiting {
 pub struct Distinct<'a> {
     // Vectors, since nobody has to write what is beyond their ends.
     pretokens: Vec<&'a [u8]>,
-    keys: Vec<Key>,
+    /// And where they belong in the table of short ones.
+    keys: Vec<(Key, u32)>,
     /// Open addressing: numbers of pretokens, plus one.
     slots: [u8; SLOTS],
 }
@@ -122,20 +128,20 @@ impl<'a> Distinct<'a> {
 
     /// The number of a pretoken, which is added if it is not there yet.
     #[inline(always)]
-    pub fn number(&mut self, key: Key, pretoken: &'a [u8]) -> usize {
-        let mut slot = (key.hash(None) >> (64 - SLOTS.trailing_zeros())) as usize;
+    pub fn number(&mut self, key: Key, home: u32, pretoken: &'a [u8]) -> usize {
+        let mut slot = key.long_hash().map_or(home as usize, |hash| hash as usize) % SLOTS;
         loop {
             let number = match self.slots[slot] {
                 0 => break,
                 number => number as usize - 1,
             };
-            if self.keys[number] == key && (key.long_hash().is_none() || self.pretokens[number] == pretoken) {
+            if self.keys[number].0 == key && (key.long_hash().is_none() || self.pretokens[number] == pretoken) {
                 return number;
             }
             slot = (slot + 1) % SLOTS;
         }
         self.pretokens.push(pretoken);
-        self.keys.push(key);
+        self.keys.push((key, home));
         self.slots[slot] = self.keys.len() as u8;
         self.keys.len() - 1
     }
@@ -145,8 +151,8 @@ impl<'a> Distinct<'a> {
         &self.pretokens
     }
 
-    /// Their keys.
-    pub fn keys(&self) -> &[Key] {
+    /// Their keys, and where they belong in the table of short ones.
+    pub fn keys(&self) -> &[(Key, u32)] {
         &self.keys
     }
 }
@@ -159,12 +165,12 @@ mod tests {
     fn ids_come_between_those_that_did_not_wait() {
         let mut waiting = Waiting::default();
         for at in [1, 1] {
-            waiting.push(Key::NOTHING, (0, 0), at);
+            waiting.push(Key::NOTHING, 0, (0, 0), at);
         }
         waiting.end(2);
         waiting.end(2);
         for at in [3, 4, 4] {
-            waiting.push(Key::NOTHING, (0, 0), at);
+            waiting.push(Key::NOTHING, 0, (0, 0), at);
         }
         waiting.end(4);
         let parts: [&[u32]; 5] = [&[10], &[], &[20, 21, 22], &[30], &[40]];
@@ -188,7 +194,7 @@ mod tests {
             for (number, text) in texts.iter().enumerate() {
                 // Long ones that have the same hash are told apart by their text.
                 let key = if number % 2 == 0 { Key::of_long(7) } else { Key::of(text.as_bytes()) };
-                assert_eq!(distinct.number(key, text.as_bytes()), number);
+                assert_eq!(distinct.number(key, number as u32 / 8, text.as_bytes()), number);
             }
         }
         assert!(distinct.pretokens().iter().zip(&texts).all(|(pretoken, text)| *pretoken == text.as_bytes()));
