@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::aligned_text::Change;
-use crate::character_table::{CharacterSet, CharacterTable};
+use crate::character_table::CharacterTable;
 use crate::hash::FastMap;
 use crate::locks::made_once;
 use crate::patterns::classes::ascii_prefix;
@@ -27,9 +27,16 @@ pub struct NormalForm {
     texts: Vec<Vec<char>>,
     classes: CharacterTable<u8>,
     pairs: FastMap<(char, char), char>,
-    /// Characters that may change, alone or because of what stands beside.
-    unstable: CharacterSet,
+    /// For each character, whether it may change, alone or because of what stands beside.
+    unstable: CharacterTable<u8>,
 }
+
+/// A character that does not change, whatever stands beside it.
+const STABLE: u8 = 0;
+/// A mark that may change its place among others, and nothing else.
+const MARK: u8 = 1;
+/// A character that may change, or change what stands before it.
+const UNSTABLE: u8 = 2;
 
 /// The one normal form of that kind; its tables are shared.
 pub fn normal_form(is_compatible: bool, is_composed: bool) -> &'static NormalForm {
@@ -51,7 +58,7 @@ impl NormalForm {
             texts: vec![],
             classes: CharacterTable::new(0),
             pairs: FastMap::default(),
-            unstable: CharacterTable::new(false),
+            unstable: CharacterTable::new(STABLE),
         };
         let decompositions = tables.mapping(if is_compatible { "compatible" } else { "canonical" });
         for (code, parts) in &decompositions {
@@ -62,7 +69,7 @@ impl NormalForm {
         let marks = tables.mapping("combining");
         for (code, class) in &marks {
             form.classes.update(*code, |_| class[0] as u8);
-            form.unstable.update(*code, |_| true);
+            form.unstable.update(*code, |_| MARK);
         }
         let mut seconds = vec![];
         for (code, pair) in tables.mapping("composition") {
@@ -71,12 +78,16 @@ impl NormalForm {
         }
         if !is_composed {
             let syllables = SYLLABLE..SYLLABLE + SYLLABLE_COUNT;
-            decompositions.iter().map(|entry| entry.0).chain(syllables).for_each(|c| form.unstable.update(c, |_| true));
+            decompositions
+                .iter()
+                .map(|entry| entry.0)
+                .chain(syllables)
+                .for_each(|c| form.unstable.update(c, |_| UNSTABLE));
             return form;
         }
         let vowels = VOWEL..VOWEL + VOWEL_COUNT;
         let trailing = TRAILING + 1..TRAILING + TRAILING_COUNT;
-        seconds.into_iter().chain(vowels).chain(trailing).for_each(|code| form.unstable.update(code, |_| true));
+        seconds.into_iter().chain(vowels).chain(trailing).for_each(|code| form.unstable.update(code, |_| UNSTABLE));
         // A character that decomposes and composes to itself again is stable, unless its first part joins what stands
         // before it.
         let joining = form.unstable.clone();
@@ -84,8 +95,8 @@ impl NormalForm {
             let whole = character(*code);
             let mut changes = vec![];
             form.changes(whole.encode_utf8(&mut [0; 4]), &mut changes);
-            if joining.contains(character(parts[0])) || changes != [(whole, 0)] {
-                form.unstable.update(*code, |_| true);
+            if joining.get(character(parts[0])) != STABLE || changes != [(whole, 0)] {
+                form.unstable.update(*code, |_| UNSTABLE);
             }
         }
         form
@@ -104,7 +115,7 @@ impl NormalForm {
     /// Whether a character may change, alone or because of what stands beside it.
     #[inline(always)]
     pub fn is_unstable(&self, character: char) -> bool {
-        self.unstable.contains(character)
+        self.unstable.get(character) != STABLE
     }
 
     /// Whether a text may change; false is a proof that it does not.
@@ -127,7 +138,8 @@ impl NormalForm {
         runs
     }
 
-    /// Hand over the runs of characters that may change, until `on_run` says false. No ASCII character changes.
+    /// Hand over the runs of characters that may change, until `on_run` says false. No ASCII character changes, and no marks
+    /// in order that neither decompose nor compose with anything.
     #[inline(always)]
     fn each_run(&self, text: &str, mut on_run: impl FnMut(usize, usize) -> bool) {
         let bytes = text.as_bytes();
@@ -142,18 +154,22 @@ impl NormalForm {
             }
             let mut start = None;
             let mut is_open = false;
+            let mut last_class = 0;
             for character in text[at..].chars() {
-                if self.unstable.contains(character) {
-                    start = start.or(Some(before));
-                    is_open = true;
-                } else {
+                let kind = self.unstable.get(character);
+                if kind == STABLE {
                     if is_open && !on_run(start.unwrap_or(before), at) {
                         return;
                     }
-                    (start, is_open) = (None, false);
+                    (start, is_open, last_class) = (None, false, 0);
                     if character.is_ascii() {
                         break;
                     }
+                } else {
+                    let class = self.classes.get(character);
+                    is_open |= kind == UNSTABLE || class < last_class;
+                    start = start.or(Some(before));
+                    last_class = class;
                 }
                 before = at;
                 at += character.len_utf8();
@@ -294,6 +310,17 @@ mod tests {
     fn runs_alone_are_the_whole() {
         for (is_compatible, is_composed) in [(false, false), (false, true), (true, false), (true, true)] {
             let form = normal_form(is_compatible, is_composed);
+            let marks = (0..0x11_0000).step_by(3).filter_map(char::from_u32).filter(|&mark| form.is_mark(mark));
+            for mark in marks {
+                for text in
+                    [format!("e{mark}\u{323}"), format!("é\u{5b0}{mark}a"), format!("가{mark}\u{3099}{mark}\u{301}")]
+                {
+                    let mut changes = vec![];
+                    form.changes(&text, &mut changes);
+                    let whole: String = changes.iter().map(|change| change.0).collect();
+                    assert_eq!(applied(is_compatible, is_composed, &text), whole, "{text:?}");
+                }
+            }
             for text in ["a\u{323}\u{301}b", "\u{301}\u{323}", "가\u{11a8}\u{301}e\u{301}", "ΩÅﬁ\u{345}\u{308}"] {
                 let mut changes = vec![];
                 form.changes(text, &mut changes);
