@@ -49,6 +49,16 @@ impl<T: Copy> CharacterTable<T> {
 }
 
 impl<T: Copy + Eq + Hash> CharacterTable<T> {
+    /// The code points, ascending, that have another value than this one, with what they have.
+    pub fn others(&self, value: T) -> impl Iterator<Item = (u32, T)> + '_ {
+        let is_plain: Vec<bool> = self.cells.chunks_exact(PAGE).map(|page| page.iter().all(|&v| v == value)).collect();
+        let pages = (0..).zip(&self.pages).filter(move |(_, &page)| !is_plain[usize::from(page)]);
+        let cells = pages.flat_map(|(number, &page)| {
+            (number << PAGE_BITS..).zip(&self.cells[usize::from(page) << PAGE_BITS..][..PAGE])
+        });
+        cells.map(|(code, &found)| (code, found)).filter(move |(_, found)| *found != value)
+    }
+
     /// Let equal pages be one, so that less of the table has to be near: all Chinese characters are alike to most.
     ///
     /// A page that others share cannot be changed any more, so this comes last.
@@ -136,6 +146,17 @@ mod tests {
                 assert_eq!(set.contains(character), ranges.contains(code), "{code:x}");
             }
         }
+    }
+
+    #[test]
+    fn others_are_those_that_differ() {
+        let mut table = CharacterTable::new(0);
+        let codes = [0, 127, 128, 0x4E00, 0x4E01, 0x10_FFFF];
+        codes.iter().for_each(|&code| table.update(code, |_| 5));
+        table.update(7, |_| 0);
+        table.share_pages();
+        assert_eq!(table.others(0).collect::<Vec<_>>(), codes.map(|code| (code, 5)));
+        assert_eq!(table.others(5).count(), 0x11_0000 - codes.len());
     }
 
     #[test]

@@ -222,7 +222,7 @@ fn each_run(set: &RunSet, least: usize, content: &str, text: &str, mut on_run: i
 }
 
 /// The set and the least number of a pattern like `\s+` or ` {2,}`.
-fn run_of_set(tree: &Tree) -> Option<(&CodePointSet, usize)> {
+pub fn run_of_set(tree: &Tree) -> Option<(&CodePointSet, usize)> {
     let node = match &tree.root {
         Node::Sequence(parts) if parts.len() == 1 => &parts[0],
         node => node,

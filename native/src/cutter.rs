@@ -71,31 +71,8 @@ impl Cutter {
     /// a space before a match belongs to it, and what is to be dropped begins with a character of the set that comes
     /// along (after that space). None where it is no such pre-tokenizer.
     pub fn absorbing(part: &PreTokenizer) -> Option<(Cutter, CodePointSet)> {
-        let (mut tree, dropped) = match part {
-            PreTokenizer::Split { pattern: Pattern::Regex(tree), .. } if tree.retries != Retries::Free => return None,
-            PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: true } => {
-                (tree.clone(), sure_characters(&tree.root, tree)?.complement())
-            }
-            PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: false } => {
-                let set = sure_characters(&tree.root, tree).filter(|_| tree.sets.len() == 1)?;
-                (runs(vec![set.complement()]), set)
-            }
-            _ => {
-                let (tree, _) = kinds_tree(part).filter(|(_, drops_gaps)| *drops_gaps)?;
-                let dropped = sure_characters(&tree.root, &tree)?.complement();
-                (tree, dropped)
-            }
-        };
-        let is_apart = tree.sets.iter().all(|set| set.intersection(&dropped).is_empty());
-        if !is_apart || !dropped.contains(' ' as u32) || !looks_ahead_only(&tree.root) {
-            return None;
-        }
-        let space = Node::Set(tree.index_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1])));
-        let before = Node::Repeat { body: Box::new(space), minimum: 0, maximum: Some(1), greedy: true };
-        tree.root = Node::Sequence(vec![before, tree.root]);
-        let mut machine = build_transducer(&tree, &[]).ok()?;
-        machine.find_windows();
-        Some((Cutter { stages: vec![Stage { machine, dropped: None }] }, dropped))
+        let (tree, dropped) = matches_of(part)?;
+        Some((absorbed(tree)?, dropped))
     }
 
     /// The machine, where there is one stage that drops nothing, so that long texts can be cut in parts.
@@ -248,6 +225,41 @@ impl Part {
     }
 }
 
+/// What a pre-tokenizer keeps, as matches, and the characters with which what it drops begins; None where it does not drop
+/// what lies between matches, spaces among it, or where that does not show in single characters.
+pub fn matches_of(part: &PreTokenizer) -> Option<(Tree, CodePointSet)> {
+    let (tree, dropped) = match part {
+        PreTokenizer::Split { pattern: Pattern::Regex(tree), .. } if tree.retries != Retries::Free => return None,
+        PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: true } => {
+            (tree.clone(), sure_characters(&tree.root, tree)?.complement())
+        }
+        PreTokenizer::Split { pattern: Pattern::Regex(tree), behavior: Behavior::Removed, invert: false } => {
+            let set = sure_characters(&tree.root, tree).filter(|_| tree.sets.len() == 1)?;
+            (runs(vec![set.complement()]), set)
+        }
+        _ => {
+            let (tree, _) = kinds_tree(part).filter(|(_, drops_gaps)| *drops_gaps)?;
+            let dropped = sure_characters(&tree.root, &tree)?.complement();
+            (tree, dropped)
+        }
+    };
+    let is_apart = tree.sets.iter().all(|set| set.intersection(&dropped).is_empty());
+    if !is_apart || !dropped.contains(' ' as u32) || !looks_ahead_only(&tree.root) {
+        return None;
+    }
+    Some((tree, dropped))
+}
+
+/// A cutter for matches, to each of which the space before it belongs.
+pub fn absorbed(mut tree: Tree) -> Option<Cutter> {
+    let space = Node::Set(tree.index_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1])));
+    let before = Node::Repeat { body: Box::new(space), minimum: 0, maximum: Some(1), greedy: true };
+    tree.root = Node::Sequence(vec![before, tree.root]);
+    let mut machine = build_transducer(&tree, &[]).ok()?;
+    machine.find_windows();
+    Some(Cutter { stages: vec![Stage { machine, dropped: None }] })
+}
+
 /// The pieces of a pre-tokenizer that cuts by kinds of characters, as matches, and whether what lies between goes.
 fn kinds_tree(part: &PreTokenizer) -> Option<(Tree, bool)> {
     let rust = unicode::rust();
@@ -329,7 +341,7 @@ fn runs(sets: Vec<CodePointSet>) -> Tree {
 }
 
 /// Runs of one set, and single characters of another.
-fn runs_and_singles(run: CodePointSet, single: CodePointSet) -> Tree {
+pub fn runs_and_singles(run: CodePointSet, single: CodePointSet) -> Tree {
     let mut tree = runs(vec![run]);
     tree.sets.push(single);
     if let Node::Alternation(branches) = &mut tree.root {

@@ -23,6 +23,7 @@ pub mod extensions;
 pub mod faithful;
 pub mod graphemes;
 pub mod hash;
+pub mod late;
 pub mod limits;
 pub mod locks;
 pub mod mapping;

@@ -18,6 +18,17 @@ const FIRST_TEXT: u32 = 4;
 const NO_BYTE: u8 = 0xFF;
 const BLOCK: usize = 64;
 
+/// What becomes of a character that does not stay as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Became<'a> {
+    /// A text, which can be empty.
+    Text(&'a str),
+    /// The character with a space on both sides.
+    Apart,
+    /// The table does not know.
+    Strange,
+}
+
 /// A map of single characters to texts.
 #[derive(Clone)]
 pub struct Mapping {
@@ -76,6 +87,18 @@ impl Mapping {
             self.texts.push(text.to_owned());
         }
         self.set(code, number);
+    }
+
+    /// The characters that do not stay as they are, ascending, and what becomes of them.
+    pub fn changed(&self) -> impl Iterator<Item = (char, Became<'_>)> {
+        let became = |value| match value {
+            DROPPED => Became::Text(""),
+            APART => Became::Apart,
+            STRANGE => Became::Strange,
+            number => Became::Text(&self.texts[(number - FIRST_TEXT) as usize]),
+        };
+        let entries = self.table.others(KEPT);
+        entries.filter_map(move |(code, value)| Some((char::from_u32(code)?, became(value))))
     }
 
     /// Let the table be smaller; it cannot be changed any more.

@@ -102,6 +102,16 @@ impl Normalizer {
         }
     }
 
+    /// The map of single characters that it is, where it is one.
+    pub fn mapping(&self) -> Option<&Mapping> {
+        match self {
+            Normalizer::Characterwise(mapping) | Normalizer::Drop(mapping) | Normalizer::Bert(_, mapping) => {
+                Some(mapping)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether any piece of a text may change when it is normalized alone; false is a proof that none does.
     pub fn may_change_within(&self, text: &str) -> bool {
         match self {

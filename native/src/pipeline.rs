@@ -17,6 +17,7 @@ use crate::cache::{Cache, Event, Output, SKIP};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
+use crate::late::Late;
 use crate::limits::{checked_length, fault_of_test, longest};
 use crate::locks::taken;
 use crate::marks::Marks;
@@ -62,10 +63,10 @@ pub trait Finish: Sync {
 pub struct Road<M: PretokenModel> {
     /// The model.
     pub model: M,
-    /// The added tokens and the normalizer.
+    /// The added tokens.
     pub stations: Arc<Stations>,
-    /// Whether the normalizer is to be used here (`Cutting` can do the work of some).
-    pub normalizes: bool,
+    /// What is done to whole texts of the normalizer (`Cutting` can do the work of some, and of some steps `rest`).
+    pub normalizer: Option<Arc<Normalizer>>,
     /// The pre-tokenizer.
     pub cutting: Cutting,
     /// What is left to do with the pieces that are cut here; `model` does it, and it is here for who wants to see it.
@@ -264,7 +265,7 @@ where
                 Ok(text) => {
                     let is_whole = worker.happenings.len() == happened;
                     is_rewritten = is_rewritten
-                        || self.normalizer().is_some_and(|n| {
+                        || self.normalizer.as_ref().is_some_and(|n| {
                             if is_whole {
                                 n.may_change(text)
                             } else {
@@ -305,12 +306,16 @@ where
                 worker.inner_matches.clear();
                 // What is wrong here is found, and told, where the pieces are written.
                 let text = checked.map_or_else(|| checked_text(&whole[start..end]), |text| &text[start..end]);
+                if let Some(late) = self.late() {
+                    return late.may_have_added(text);
+                }
                 pass.matches(text, &mut worker.inner_matches).is_err() || !worker.inner_matches.is_empty()
             })
     }
 
-    fn normalizer(&self) -> Option<&Normalizer> {
-        self.stations.normalizer.as_ref().filter(|_| self.normalizes)
+    /// What waits of the normalizer until a piece is new.
+    fn late(&self) -> Option<&Late> {
+        self.rest.as_ref().and_then(|rest| rest.late())
     }
 
     fn rewrites_always(&self) -> bool {
@@ -383,7 +388,7 @@ where
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         let mut rewritten = std::mem::take(&mut worker.rewritten);
-        let text = match self.normalizer() {
+        let mut text = match &self.normalizer {
             Some(normalizer) if normalizer.may_change(text) => {
                 rewritten.clear();
                 normalizer.normalize(text, &mut rewritten)?;
@@ -392,7 +397,16 @@ where
             _ => text,
         };
         worker.inner_matches.clear();
-        self.stations.added.normalized_pass.matches(text, &mut worker.inner_matches)?;
+        let late = self.late();
+        let mut late_text = String::new();
+        if late.is_none_or(|late| late.may_have_added(text)) {
+            if let Some(late) = late {
+                // To normalize it once more, in pieces, changes nothing.
+                late.write(text, &mut late_text);
+                text = &late_text;
+            }
+            self.stations.added.normalized_pass.matches(text, &mut worker.inner_matches)?;
+        }
         let mut done = 0;
         for at in 0..=worker.inner_matches.len() {
             let found = worker.inner_matches.get(at).copied();

@@ -12,6 +12,7 @@ use crate::character_table::CharacterSet;
 use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
 use crate::hash::FastMap;
+use crate::late::Late;
 use crate::limits::checked_length;
 use crate::locks::taken;
 use crate::models::characters::code_point;
@@ -29,6 +30,8 @@ const LONGEST_REMEMBERED: usize = 64;
 pub struct Rest {
     /// Pieces that begin with one of these go, after a space before them has gone.
     dropped: Option<CharacterSet>,
+    /// What the normalizer then makes of them.
+    late: Option<Late>,
     /// The pre-tokenizers that have not been used yet.
     parts: Vec<PreTokenizer>,
     /// Where the one part is a ByteLevel without prefix space that cuts: its cutter, and room for it.
@@ -40,7 +43,18 @@ pub struct Rest {
 impl Rest {
     /// Drop pieces that begin with one of a set (which has the space), then let the parts have the others.
     pub fn new(dropped: Option<&CodePointSet>, parts: Vec<PreTokenizer>) -> Rest {
-        Rest { dropped: dropped.map(CharacterSet::of_set), parts, byte_level: None, remembered: Mutex::default() }
+        let dropped = dropped.map(CharacterSet::of_set);
+        Rest { dropped, late: None, parts, byte_level: None, remembered: Mutex::default() }
+    }
+
+    /// Let the pieces be normalized before the parts have them.
+    pub fn with_late(self, late: Late) -> Rest {
+        Rest { late: Some(late), ..self }
+    }
+
+    /// What waits of the normalizer.
+    pub fn late(&self) -> Option<&Late> {
+        self.late.as_ref()
     }
 
     /// Let the last part be a ByteLevel without prefix space: this cutter does what it cuts.
@@ -67,20 +81,45 @@ impl Rest {
         }
     }
 
-    /// Write the pretokens of all pieces, of which a ByteLevel is the rest; gives how many each has. None: they are too long
-    /// together.
+    /// A piece that is kept, after what waits of the normalizer.
+    fn normalized<'a>(&self, kept: &'a str, room: &'a mut String) -> &'a str {
+        match &self.late {
+            Some(late) if !kept.is_empty() => {
+                late.write(kept, room);
+                late.kept(room)
+            }
+            _ => kept,
+        }
+    }
+
+    /// All pieces without what is dropped, after what waits of the normalizer; None: there are bytes that are not UTF-8, or
+    /// they are too long together.
+    fn all_kept<'a>(&self, pieces: &[&'a [u8]], normalized: &'a mut Strings) -> Option<Vec<&'a [u8]>> {
+        let kept = pieces.iter().map(|piece| self.kept_bytes(piece));
+        let Some(late) = &self.late else { return Some(kept.collect()) };
+        for piece in kept {
+            let piece = std::str::from_utf8(piece).ok()?;
+            normalized.push_with(|text| late.write(piece, text));
+        }
+        let kept: Vec<&[u8]> = normalized.iter().map(|piece| late.kept(piece).as_bytes()).collect();
+        checked_length(kept.iter().map(|piece| piece.len()).sum()).ok()?;
+        Some(kept)
+    }
+
+    /// Write the pretokens of all pieces without what is dropped, of which a ByteLevel is the rest; gives how many each
+    /// has. None: they are too long together.
     fn all_written(
         &self,
-        pieces: &[&[u8]],
+        kept: &[&[u8]],
         cutter: &Cutter,
         room: &Mutex<Cuts>,
         pretokens: &mut Strings,
     ) -> Option<Vec<Option<usize>>> {
-        let mut text = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
-        let mut bounds = Vec::with_capacity(pieces.len());
-        for piece in pieces {
+        let mut text = Vec::with_capacity(kept.iter().map(|piece| piece.len()).sum());
+        let mut bounds = Vec::with_capacity(kept.len());
+        for piece in kept {
             let first = text.len();
-            text.extend_from_slice(self.kept_bytes(piece));
+            text.extend_from_slice(piece);
             bounds.push((first, text.len()));
         }
         checked_length(text.len()).ok()?;
@@ -103,8 +142,9 @@ impl Rest {
         Some(bounds.iter().map(count).collect())
     }
 
-    /// Add what the parts make of a piece, where that is to put a mark in front and nothing else; else add nothing.
-    fn mark_only(&self, piece: &[u8], pretokens: &mut Strings) -> bool {
+    /// Add what the parts make of a piece without what is dropped, where that is to put a mark in front and nothing else;
+    /// else add nothing.
+    fn mark_only(&self, kept: &[u8], pretokens: &mut Strings) -> bool {
         let [PreTokenizer::Metaspace { replacement, prepend_scheme: PrependScheme::Always, .. }] = self.parts[..]
         else {
             return false;
@@ -112,7 +152,6 @@ impl Rest {
         let mut mark = [0; 4];
         let mark = replacement.encode_utf8(&mut mark);
         let first = mark.as_bytes()[0];
-        let kept = self.kept_bytes(piece);
         if kept.is_empty() || kept.iter().fold(false, |any, &byte| any | (byte == b' ') | (byte == first)) {
             return false;
         }
@@ -124,10 +163,15 @@ impl Rest {
     }
 
     /// Hand over the pretokens of a piece.
-    pub fn pretokens(&self, piece: &[u8], mut visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    pub fn pretokens(&self, piece: &[u8], visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let piece = std::str::from_utf8(piece)
             .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))?;
-        let piece = self.kept(piece);
+        let mut room = String::new();
+        self.pretokens_of_kept(self.normalized(self.kept(piece), &mut room), visit)
+    }
+
+    /// Hand over the pretokens of a piece from which has gone what is dropped.
+    fn pretokens_of_kept(&self, piece: &str, mut visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
         if piece.is_empty() {
             return Ok(());
         }
@@ -177,7 +221,8 @@ impl Rest {
             visit(pretoken);
             Ok(())
         };
-        let (Ok(text), false) = (std::str::from_utf8(piece), self.parts.is_empty()) else {
+        let is_itself = self.parts.is_empty() && self.late.is_none();
+        let (Ok(text), false) = (std::str::from_utf8(piece), is_itself) else {
             // What fails here has failed in the model, too, and is told there.
             return self.pretokens(piece, hand_over).unwrap_or_default();
         };
@@ -228,8 +273,13 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
         places.clear();
+        let mut normalized = Strings::default();
+        let Some(kept) = self.rest.all_kept(pieces, &mut normalized) else {
+            // Each of them alone says what is wrong with it.
+            places.resize(pieces.len(), None);
+            return;
+        };
         if self.rest.parts.is_empty() {
-            let kept: Vec<&[u8]> = pieces.iter().map(|piece| self.rest.kept_bytes(piece)).collect();
             let some: Vec<&[u8]> = kept.iter().copied().filter(|piece| !piece.is_empty()).collect();
             let mut found = vec![];
             self.model.encode_many(&some, scratch, ids, &mut found);
@@ -240,11 +290,11 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
             }));
             return;
         }
-        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let bytes: usize = kept.iter().map(|piece| piece.len()).sum();
         // In the byte alphabet a byte takes two at most.
         let mut pretokens = Strings::with_capacity(2 * pieces.len(), 2 * bytes);
         let counts = match &self.rest.byte_level {
-            Some((cutter, room)) => self.rest.all_written(pieces, cutter, room, &mut pretokens),
+            Some((cutter, room)) => self.rest.all_written(&kept, cutter, room, &mut pretokens),
             None => None,
         };
         let counts = counts.unwrap_or_else(|| {
@@ -253,7 +303,8 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
                 if self.rest.mark_only(piece, &mut pretokens) {
                     return Some(1);
                 }
-                let outcome = self.rest.pretokens(piece, |pretoken| {
+                let Ok(piece) = std::str::from_utf8(piece) else { return None };
+                let outcome = self.rest.pretokens_of_kept(piece, |pretoken| {
                     checked_length(pretoken.len())?;
                     pretokens.push(pretoken);
                     Ok(())
@@ -263,7 +314,7 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
                 }
                 outcome.is_ok().then_some(pretokens.len() - first)
             };
-            pieces.iter().map(&mut one).collect()
+            kept.iter().map(&mut one).collect()
         });
         let all: Vec<&[u8]> = pretokens.iter().map(str::as_bytes).collect();
         let (mut found, mut found_places) = (Vec::with_capacity(2 * bytes), vec![]);

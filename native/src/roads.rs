@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::aligned::{AlignedRoad, TextRoad};
 use crate::cutter::Cutter;
 use crate::error::Result;
+use crate::late::{flat_normalizers, Waiting};
 use crate::marks::Marks;
 use crate::models::bpe::{Bpe, Input};
 use crate::models::unigram::Unigram;
 use crate::models::wordlevel::WordLevel;
 use crate::models::wordpiece::WordPiece;
 use crate::models::{PretokenModel, TokenModel};
+use crate::normalizers::Normalizer as Normalizers;
+use crate::patterns::tree::CodePointSet;
 use crate::pipeline::{ColumnRoad, Cutting, Road};
 use crate::pre_tokenizers::PreTokenizer as PreTokenizers;
 use crate::rest::{Deferring, Rest};
@@ -47,11 +50,11 @@ impl Roads {
         }
         if let Model::BPE(model) = &spec.model {
             if let Some((model, cutting)) = spaces_road(spec, model, &parts, tables)? {
-                let way = Way { cutting, normalizes: false, rest: None };
+                let way = Way { cutting, normalizer: None, rest: None };
                 return Ok(Roads::put_together((stations, cached_pretokens), model, Input::Text, Some(way)));
             }
         }
-        let (input, way) = match plan(&stations, &parts, tables)? {
+        let (input, way) = match plan(spec, &stations, &parts, tables)? {
             Some((input, way)) => (input, Some(way)),
             None => (Input::Text, None),
         };
@@ -94,7 +97,7 @@ impl Roads {
             input == Input::Text,
             cached_pretokens,
         ));
-        let Some(Way { cutting, normalizes, rest }) = way else {
+        let Some(Way { cutting, normalizer, rest }) = way else {
             let column = Arc::clone(&text) as Arc<dyn ColumnRoad>;
             return Roads { column, input, text, is_general: true, witness: None };
         };
@@ -109,7 +112,7 @@ impl Roads {
                 Arc::new(Road {
                     model,
                     stations,
-                    normalizes,
+                    normalizer,
                     cutting,
                     rest: None,
                     cached_pretokens,
@@ -122,7 +125,7 @@ impl Roads {
                 Arc::new(Road {
                     model,
                     stations,
-                    normalizes,
+                    normalizer,
                     cutting,
                     rest: Some(rest),
                     cached_pretokens,
@@ -137,7 +140,8 @@ impl Roads {
 /// A fast way for columns.
 struct Way {
     cutting: Cutting,
-    normalizes: bool,
+    /// What is done to whole texts before they are cut.
+    normalizer: Option<Arc<Normalizers>>,
     /// What is left to do with the pieces.
     rest: Option<Rest>,
 }
@@ -161,14 +165,6 @@ impl<M: PretokenModel> PretokenModel for Arc<M> {
     }
 }
 
-fn flat_normalizers<'a>(normalizer: Option<&'a Normalizer>, flat: &mut Vec<&'a Normalizer>) {
-    match normalizer {
-        None => {}
-        Some(Normalizer::Sequence { normalizers }) => normalizers.iter().for_each(|n| flat_normalizers(Some(n), flat)),
-        Some(normalizer) => flat.push(normalizer),
-    }
-}
-
 /// The parts of a pre-tokenizer in order, with their JSON paths.
 fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec<(String, &'a PreTokenizer)>) {
     match part {
@@ -182,11 +178,16 @@ fn flat_pre_tokenizers<'a>(part: &'a PreTokenizer, place: String, flat: &mut Vec
 }
 
 /// How a column's texts are cut, and in which form the model gets pretokens; None: only the general road is right.
-fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)], tables: &mut Tables) -> Result<Option<(Input, Way)>> {
+fn plan(
+    spec: &TokenizerSpec,
+    stations: &Stations,
+    parts: &[(String, &PreTokenizer)],
+    tables: &mut Tables,
+) -> Result<Option<(Input, Way)>> {
     if stations.need_places() {
         return Ok(None);
     }
-    let way = |cutting, rest| Way { cutting, normalizes: true, rest };
+    let way = |cutting, rest| Way { cutting, normalizer: stations.normalizer.clone(), rest };
     if let [(_, &PreTokenizer::Metaspace { replacement, prepend_scheme, split: true })] = *parts {
         if replacement != ' ' {
             let marks = Marks::new(replacement, prepend_scheme);
@@ -194,13 +195,24 @@ fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)], tables: &mut Tab
         }
     }
     if let Some((first, others)) = parts.split_first() {
-        if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
-            let mut rest = Rest::new(Some(&dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
-            if let [(_, PreTokenizer::ByteLevel { add_prefix_space: false, pattern: Some(_), .. })] = others {
-                if let Some(cutter) = tables.make(|| if_supported(Cutter::build(others)))? {
-                    rest = rest.with_byte_level(cutter);
-                }
+        let waiting = match (&spec.normalizer, &stations.normalizer) {
+            (Some(parts), Some(whole)) => {
+                let tokens = spec.added_tokens.in_force.iter().filter(|token| token.normalized);
+                let added = tokens.map(|token| stations.normalized(&token.content)).collect::<Result<Vec<_>>>()?;
+                Waiting::of(parts, whole, first.1, &added)?
             }
+            _ => None,
+        };
+        if let Some(waiting) = waiting {
+            if let Some((cutter, dropped)) = tables.make(|| Ok(waiting.cutter()))? {
+                let cutting = Cutting::Patterns { cutter, prefix_space: false };
+                let normalizer = waiting.whole.clone();
+                let rest = rest_of(&dropped, others, tables)?.with_late(waiting.late());
+                return Ok(Some((Input::Text, Way { cutting, normalizer, rest: Some(rest) })));
+            }
+        }
+        if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
+            let rest = rest_of(&dropped, others, tables)?;
             return Ok(Some((Input::Text, way(Cutting::Patterns { cutter, prefix_space: false }, Some(rest)))));
         }
     }
@@ -227,6 +239,17 @@ fn plan(stations: &Stations, parts: &[(String, &PreTokenizer)], tables: &mut Tab
             (Input::Text, way(patterns, Some(Rest::new(None, [writing].into_iter().chain(after).collect()))))
         }
     }))
+}
+
+/// What is left to do behind a cutter that lets spaces belong to matches.
+fn rest_of(dropped: &CodePointSet, others: &[(String, &PreTokenizer)], tables: &mut Tables) -> Result<Rest> {
+    let rest = Rest::new(Some(dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
+    if let [(_, PreTokenizer::ByteLevel { add_prefix_space: false, pattern: Some(_), .. })] = others {
+        if let Some(cutter) = tables.make(|| if_supported(Cutter::build(others)))? {
+            return Ok(rest.with_byte_level(cutter));
+        }
+    }
+    Ok(rest)
 }
 
 /// The road of the tokenizers that write spaces as a mark and keep documents whole; None where this is none of them.

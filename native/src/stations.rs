@@ -3,6 +3,8 @@
 //! It serves every spec, with places of the document or without. `pipeline.rs` has the fast road for columns,
 //! `aligned.rs` the one to tokens and offsets.
 
+use std::sync::Arc;
+
 use crate::added_tokens::{parts, AddedMatch, AddedVocabulary};
 use crate::aligned_text::AlignedText;
 use crate::error::Result;
@@ -18,7 +20,7 @@ pub struct Stations {
     /// The added tokens.
     pub added: AddedVocabulary,
     /// The normalizer.
-    pub normalizer: Option<Normalizer>,
+    pub normalizer: Option<Arc<Normalizer>>,
     /// The pre-tokenizer.
     pub pre_tokenizer: Option<PreTokenizer>,
 }
@@ -30,12 +32,13 @@ impl Stations {
         let added = AddedVocabulary::new(&spec.added_tokens, spec.options.encode_special_tokens, |text| {
             normalized(normalizer.as_ref(), text)
         })?;
+        let normalizer = normalizer.map(Arc::new);
         Ok(Stations { added, normalizer, pre_tokenizer: spec.pre_tokenizer.as_ref().map(PreTokenizer::build) })
     }
 
     /// What the normalizer makes of a text.
     pub fn normalized(&self, text: &str) -> Result<String> {
-        normalized(self.normalizer.as_ref(), text)
+        normalized(self.normalizer.as_deref(), text)
     }
 
     /// Whether ids can depend on places in the document, so that they have to be kept even where nobody wants offsets.
@@ -43,7 +46,7 @@ impl Stations {
         let by_pre_tokenizer = self.pre_tokenizer.as_ref().is_some_and(|part| {
             part.depends_on_place() && (self.normalizer.is_some() || !part.depends_on_place_first())
         });
-        by_pre_tokenizer || self.normalizer.as_ref().is_some_and(Normalizer::needs_alignment)
+        by_pre_tokenizer || self.normalizer.as_deref().is_some_and(Normalizer::needs_alignment)
     }
 
     /// The document in order: added tokens with their match, and normalized text between them.
