@@ -3,6 +3,7 @@
 //! A model sees one pretoken at a time and remembers nothing between them; `cache.rs` remembers. What it needs for its
 //! work it borrows from the caller (`Scratch`), so that one model serves many threads.
 
+pub mod alphabet;
 pub mod bpe;
 pub mod byte_characters;
 pub mod characters;

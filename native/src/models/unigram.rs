@@ -4,12 +4,15 @@
 //! equal sums the one whose last token begins further left. Here the tokens that begin at a place come from a trie, and
 //! places are bytes.
 //!
-//! The trie is larger than the nearer caches, so steps into it wait, and where a walk ends nothing foretells. So the memory
-//! for the walks from places further on is asked for ahead; several texts are one for that, with bounds between them that
-//! no token crosses. A node has the score beside it; ids are looked up for the tokens of the best way only.
+//! The trie is larger than the nearer caches, so steps into it wait. So many places are walked from side by side, those of
+//! several texts, with bounds between them that no token crosses (`ways.rs`). A node has the score beside it; ids are looked
+//! up for the tokens of the best way only.
 
+mod ways;
+
+use super::alphabet::Alphabet;
 use super::bpe::Input;
-use super::trie::{Trie, NOTHING, ROOT};
+use super::trie::{Trie, BOUND};
 use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
@@ -18,27 +21,30 @@ use crate::error::{Error, Result};
 use crate::hash::prefetch;
 use crate::table_file::TableWriter;
 use crate::tables::{Stored, Table, TableReader};
+use ways::Ways;
 
 const UNKNOWN_PENALTY: f64 = 10.0;
 /// Instead of a node: a character that no token is.
 const UNKNOWN: u32 = u32::MAX;
-/// Bytes up to which memory is asked for ahead.
-const AHEAD: usize = 12;
-/// Stands behind each text. No UTF-8 has it, and no token.
-const BOUND: u8 = 0xFF;
-/// Texts are put together up to this length, so that what is known of them stays in the nearest cache.
+/// Texts are put together up to so many characters, so that what is known of them stays in the nearest cache.
 const ENOUGH: usize = 1 << 10;
+/// A sum of four thousand million scores up to this one is a number.
+const HIGHEST_SCORE: f64 = 1e290;
 
 /// A Unigram model for one form of pretokens.
 pub struct Unigram {
     /// The vocabulary; of a token that is there twice, this has both ids.
     pub vocabulary: Vocabulary,
     input: Input,
+    alphabet: Alphabet,
+    /// The symbols of what is one byte in pretokens.
+    short: [u32; 128],
     /// Gives the bits of the score. Of a token that is there twice, the last entry counts.
     trie: Trie,
     /// The id of the token that ends at a node.
     ids: Table<u32>,
     unknown_score: f64,
+    is_extreme: bool,
     unk_id: Option<u32>,
     /// Where the unknown token ends as text, or `UNKNOWN`.
     unk_node: u32,
@@ -47,52 +53,54 @@ pub struct Unigram {
 
 impl Stored for Unigram {
     fn put(&self, tables: &mut TableWriter) {
-        let Unigram { vocabulary, input, trie, ids, unknown_score, unk_id, unk_node, byte_ids } = self;
+        let Unigram { vocabulary, input, alphabet, short, trie, ids, .. } = self;
+        let Unigram { unknown_score, is_extreme, unk_id, unk_node, byte_ids, .. } = self;
         vocabulary.put(tables);
         input.put(tables);
+        alphabet.put(tables);
+        short.put(tables);
         trie.put(tables);
         ids.put(tables);
         unknown_score.put(tables);
+        is_extreme.put(tables);
         unk_id.put(tables);
         unk_node.put(tables);
         byte_ids.is_some().put(tables);
     }
 
     fn take(tables: &mut TableReader) -> Result<Unigram> {
-        let (vocabulary, input) = Stored::take(tables)?;
-        let (trie, ids): (Trie, Table<u32>) = Stored::take(tables)?;
-        Ok(Unigram {
-            vocabulary,
-            input,
+        let mut model = Unigram {
+            vocabulary: Stored::take(tables)?,
+            input: Stored::take(tables)?,
+            alphabet: Stored::take(tables)?,
+            short: Stored::take(tables)?,
+            trie: Stored::take(tables)?,
+            ids: Stored::take(tables)?,
             unknown_score: Stored::take(tables)?,
+            is_extreme: Stored::take(tables)?,
             unk_id: Stored::take(tables)?,
             unk_node: Stored::take(tables)?,
-            byte_ids: bool::take(tables)?.then(|| byte_ids(&trie, &ids)),
-            trie,
-            ids,
-        })
+            byte_ids: None,
+        };
+        model.byte_ids = bool::take(tables)?.then(|| model.ids_of_bytes());
+        Ok(model)
     }
 }
 
-/// The ids of `<0x00>` to `<0xFF>`.
-fn byte_ids(trie: &Trie, ids: &[u32]) -> Box<[Option<u32>; 256]> {
-    Box::new(std::array::from_fn(|byte| id_of(trie, ids, format!("<0x{byte:02X}>").as_bytes())))
-}
-
-fn id_of(trie: &Trie, ids: &[u32], token: &[u8]) -> Option<u32> {
-    trie.node_of_key(token).map(|node| ids[node as usize])
-}
-
 /// The last token of the best way to a place: where it begins, and, in the lower half, the node where it ends in the trie.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 struct Last(u64);
-
-const UNREACHED: Last = Last(u64::MAX);
 
 impl Last {
     #[inline(always)]
     fn new(start: usize, node: u32) -> Last {
-        Last((start as u64) << 32 | u64::from(node))
+        Last(((start as u64) << 32) | u64::from(node))
+    }
+
+    /// Be another one, if so. Without a branch.
+    #[inline(always)]
+    fn replace(&mut self, other: Last, if_so: bool) {
+        self.0 ^= (self.0 ^ other.0) & u64::from(if_so).wrapping_neg();
     }
 
     fn start(self) -> usize {
@@ -111,57 +119,55 @@ type Piece = (usize, usize, u32);
 #[derive(Default)]
 pub struct Scratch {
     written: String,
-    /// Texts, each with `BOUND` behind it.
-    text: Vec<u8>,
+    ways: Ways,
     /// The numbers of the texts, and where they begin and end.
     bounds: Vec<(usize, usize, usize)>,
-    /// The scores of the best ways to all places, and how these end.
-    scores: Vec<f64>,
-    lasts: Vec<Last>,
-    /// Where characters begin that nothing spells, if there is no unknown token.
-    failures: Vec<usize>,
     pieces: Vec<Piece>,
-}
-
-impl Scratch {
-    fn clear(&mut self) {
-        self.text.clear();
-        self.bounds.clear();
-    }
-
-    /// Add a text, which `write` appends.
-    fn add(&mut self, number: usize, write: impl FnOnce(&mut Vec<u8>, &mut String)) {
-        let start = self.text.len();
-        write(&mut self.text, &mut self.written);
-        self.bounds.push((number, start, self.text.len()));
-        self.text.push(BOUND);
-    }
 }
 
 impl Unigram {
     /// Build the model of a spec.
     pub fn build(entries: &[(&str, f64)], unk_id: Option<u64>, byte_fallback: bool, input: Input) -> Unigram {
         let keys: Vec<(&[u8], u64)> = entries.iter().map(|entry| (entry.0.as_bytes(), entry.1.to_bits())).collect();
-        let trie = Trie::new(&keys);
+        let alphabet = Alphabet::new(entries.iter().map(|entry| entry.0));
+        let mut short = std::array::from_fn(|byte| alphabet.symbol(byte as u32));
+        if let Input::Spaces(mark) = input {
+            short[usize::from(b' ')] = alphabet.symbol(mark as u32);
+        }
+        let trie = Trie::new(&keys, alphabet.end(), |rest| alphabet.first(rest));
         let mut ids = vec![0; trie.size()];
         for (id, key) in (0..).zip(&keys) {
-            if let Some(node) = trie.node_of_key(key.0) {
+            if let Some(node) = trie.node_of_key(alphabet.symbols_of(key.0)) {
                 ids[node as usize] = id;
             }
         }
         let lowest = entries.iter().map(|entry| entry.1).fold(f64::INFINITY, f64::min);
         let unk_id = unk_id.and_then(|id| u32::try_from(id).ok());
-        let unk_node = unk_id.and_then(|id| trie.node_of_key(keys.get(id as usize)?.0));
-        Unigram {
+        let unk_node = unk_id.and_then(|id| trie.node_of_key(alphabet.symbols_of(keys.get(id as usize)?.0)));
+        let mut model = Unigram {
             vocabulary: Vocabulary::new(keys.iter().zip(0..keys.len() as u32).map(|(key, id)| (key.0, id))),
             input,
-            byte_ids: byte_fallback.then(|| byte_ids(&trie, &ids)),
+            alphabet,
+            short,
             unknown_score: lowest - UNKNOWN_PENALTY,
+            is_extreme: entries.iter().any(|entry| entry.1.abs() > HIGHEST_SCORE),
             unk_id,
             unk_node: unk_node.filter(|&node| Some(ids[node as usize]) == unk_id).unwrap_or(UNKNOWN),
             trie,
             ids: ids.into(),
-        }
+            byte_ids: None,
+        };
+        model.byte_ids = byte_fallback.then(|| model.ids_of_bytes());
+        model
+    }
+
+    /// The ids of `<0x00>` to `<0xFF>`.
+    fn ids_of_bytes(&self) -> Box<[Option<u32>; 256]> {
+        Box::new(std::array::from_fn(|byte| self.token_to_id(format!("<0x{byte:02X}>").as_bytes())))
+    }
+
+    fn node_of(&self, token: &[u8]) -> Option<u32> {
+        self.trie.node_of_key(self.alphabet.symbols_of(token))
     }
 
     /// The id of the unknown token, where there is one.
@@ -171,7 +177,7 @@ impl Unigram {
 
     /// The id of a token; the last one where it is there twice.
     pub fn token_to_id(&self, token: &[u8]) -> Option<u32> {
-        id_of(&self.trie, &self.ids, token)
+        self.node_of(token).map(|node| self.ids[node as usize])
     }
 
     /// The ids of `<0x00>` to `<0xFF>`, those that there are, where the model falls back to bytes.
@@ -187,87 +193,48 @@ impl Unigram {
         })
     }
 
-    /// Find the best way to each place of the texts.
-    fn find_best(&self, scratch: &mut Scratch) {
-        let Scratch { text, scores, lasts, failures, .. } = scratch;
-        let length = text.len();
-        // What is beyond the end can be asked for.
-        text.resize(length + AHEAD, BOUND);
-        scores.clear();
-        scores.resize(length + 1, 0.0);
-        lasts.clear();
-        lasts.resize(length + 1, UNREACHED);
-        failures.clear();
-        let text = &text[..];
-        let mut start = 0;
-        while start < length {
-            self.ask_ahead(&text[start..start + AHEAD]);
-            if text[start] == BOUND {
-                start += 1;
-                continue;
-            }
-            let so_far = scores[start];
-            let mut improve = |end: usize, score: f64, node: u32| {
-                let new = score + so_far;
-                let is_better = lasts[end] == UNREACHED || new > scores[end];
-                if is_better {
-                    (scores[end], lasts[end]) = (new, Last::new(start, node));
-                }
-                is_better
+    /// Add a text in the form of pretokens, and give where it begins and ends among the symbols.
+    fn add(&self, text: &[u8], ways: &mut Ways) -> (usize, usize) {
+        let start = ways.symbols.len();
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            let (symbol, length) = match self.short.get(usize::from(byte)) {
+                Some(&symbol) => (symbol, 1),
+                None => self.alphabet.first(rest),
             };
-            let end_of_character = start + length_of_character(text[start]);
-            let mut is_known = false;
-            let (mut node, mut at) = (ROOT, start);
-            while let Some((child, score)) = self.trie.step(node, text[at]) {
-                at += 1;
-                node = child;
-                if score != NOTHING {
-                    is_known |= at == end_of_character;
-                    improve(at, f64::from_bits(score), node);
-                }
-            }
-            if !is_known && improve(end_of_character, self.unknown_score, UNKNOWN) && self.unk_id.is_none() {
-                failures.push(start);
-            }
-            start = end_of_character;
+            ways.symbols.push(symbol);
+            rest = &rest[length..];
+        }
+        let end = ways.symbols.len();
+        ways.symbols.push(BOUND);
+        (start, end)
+    }
+
+    /// Find the best way to each place of the texts.
+    fn find_best(&self, ways: &mut Ways) {
+        match self.is_extreme {
+            false => ways.find::<false>(&self.trie, self.unknown_score),
+            true => ways.find::<true>(&self.trie, self.unknown_score),
         }
     }
 
-    /// Ask for the memory of walks from the next places, one step after the other, as the text comes nearer. The steps within
-    /// the first character of another script lead to places that are near anyway.
-    #[inline(always)]
-    fn ask_ahead(&self, text: &[u8]) {
-        let &[a, _, c, d, e, f, g, h, i, j, k, l] = text else { return };
-        match a {
-            0..=0x7F => {
-                self.trie.ask_ahead([i, j]);
-                self.trie.ask_ahead([f, g, h]);
-                self.trie.ask_ahead([c, d, e, f]);
-            }
-            0x80..=0xDF => {
-                self.trie.ask_ahead([i, j, k]);
-                self.trie.ask_ahead([e, f, g, h]);
-                self.trie.ask_ahead([c, d, e, f, g]);
-            }
-            _ => {
-                self.trie.ask_ahead([j, k, l]);
-                self.trie.ask_ahead([g, h, i, j]);
-                self.trie.ask_ahead([d, e, f, g, h, i]);
-            }
-        }
+    /// The number of the first character that nothing spells, if there is no unknown token: no better way leads behind it.
+    fn failure(&self, start: usize, end: usize, lasts: &[Last]) -> Option<usize> {
+        let mut behind = lasts[start + 1..=end].iter();
+        self.unk_id.is_none().then(|| behind.position(|last| last.node() == UNKNOWN)).flatten()
     }
 
     /// Cut a text along its best way, from the end to the beginning. Adjacent pieces that are the unknown token are one,
     /// and the unknown token as text (`<unk>`) counts as such a piece, too.
-    fn find_pieces(&self, text: &[u8], start: usize, end: usize, lasts: &[Last], pieces: &mut Vec<Piece>) {
+    fn find_pieces(&self, start: usize, end: usize, ways: &Ways, pieces: &mut Vec<Piece>) {
         pieces.clear();
         let mut at = end;
         let mut run_end = end;
         while at > start {
-            let (start, node) = (lasts[at].start(), lasts[at].node());
+            let (start, node) = (ways.lasts[at].start(), ways.lasts[at].node());
             if node != UNKNOWN && node != self.unk_node {
                 if at < run_end {
-                    pieces.push((run_end, at, self.node_of_run(&text[at..run_end])));
+                    pieces.push((run_end, at, self.node_of_run(&ways.symbols[at..run_end])));
                 }
                 prefetch(&self.ids, node as usize);
                 pieces.push((at, start, node));
@@ -276,68 +243,93 @@ impl Unigram {
             at = start;
         }
         if run_end > start {
-            pieces.push((run_end, start, self.node_of_run(&text[start..run_end])));
+            pieces.push((run_end, start, self.node_of_run(&ways.symbols[start..run_end])));
         }
     }
 
     /// A run of unknown pieces can be a token.
-    fn node_of_run(&self, text: &[u8]) -> u32 {
-        self.trie.node_of_key(text).unwrap_or(UNKNOWN)
+    fn node_of_run(&self, symbols: &[u32]) -> u32 {
+        self.trie.node_of_key(symbols.iter().copied()).unwrap_or(UNKNOWN)
     }
 
-    /// Give the ids of a piece: its own, or those of its bytes, or that of the unknown token.
-    #[inline(always)]
-    fn ids_of_piece(&self, text: &[u8], piece: Piece, mut give: impl FnMut(u32)) -> Result<()> {
-        let (end, start, node) = piece;
-        if node != UNKNOWN {
-            give(self.ids[node as usize]);
-            return Ok(());
-        }
-        let spelled = &text[start..end];
+    /// Give the ids of an unknown piece: those of its bytes, or that of the unknown token.
+    fn ids_of_unknown(&self, spelled: &[u8], give: impl FnMut(u32)) -> Result<()> {
         match &self.byte_ids {
             Some(ids) if spelled.iter().all(|&byte| ids[byte as usize].is_some()) => {
                 spelled.iter().filter_map(|&byte| ids[byte as usize]).for_each(give);
+                Ok(())
             }
-            _ => give(self.unknown(spelled)?),
+            _ => self.unknown(spelled).map(give),
         }
-        Ok(())
     }
 
-    fn with_pieces(&self, text: &str, scratch: &mut Scratch, mut give: impl FnMut(u32, usize, usize)) -> Result<()> {
+    /// The tokens of a text as the vocabulary writes it: their ids, and where they begin and end in bytes.
+    fn with_pieces(&self, text: &str, scratch: &mut Scratch, give: impl FnMut(u32, usize, usize)) -> Result<()> {
         if u32::try_from(text.len()).is_err() {
             return Err(Error::encode("a pretoken of more than 4 GiB"));
         }
-        scratch.clear();
-        scratch.add(0, |bytes, _| bytes.extend_from_slice(text.as_bytes()));
-        self.find_best(scratch);
-        if let Some(&start) = scratch.failures.first() {
-            let character = text[start..].chars().next().map(String::from).unwrap_or_default();
+        let Scratch { ways, pieces, .. } = scratch;
+        ways.symbols.clear();
+        let (start, end) = self.add(text.as_bytes(), ways);
+        self.find_best(ways);
+        if let Some(failure) = self.failure(start, end, &ways.lasts) {
+            let character = text.chars().nth(failure).map(String::from).unwrap_or_default();
             self.unknown(character.as_bytes())?;
         }
-        self.find_pieces(&scratch.text, 0, text.len(), &scratch.lasts, &mut scratch.pieces);
-        for &piece in scratch.pieces.iter().rev() {
-            self.ids_of_piece(&scratch.text, piece, |id| give(id, piece.1, piece.0))?;
+        self.find_pieces(start, end, ways, pieces);
+        self.ids_of_pieces(text, pieces, give)
+    }
+
+    /// Give the ids of the pieces of a text as the vocabulary writes it, and where they begin and end in bytes.
+    fn ids_of_pieces(&self, text: &str, pieces: &[Piece], mut give: impl FnMut(u32, usize, usize)) -> Result<()> {
+        let mut start = 0;
+        for &(piece_end, piece_start, node) in pieces.iter().rev() {
+            let mut characters = text[start..].char_indices();
+            let end = characters.nth(piece_end - piece_start).map_or(text.len(), |(length, _)| start + length);
+            match node {
+                UNKNOWN => self.ids_of_unknown(&text.as_bytes()[start..end], |id| give(id, start, end))?,
+                node => give(self.ids[node as usize], start, end),
+            }
+            start = end;
         }
         Ok(())
     }
 
-    /// Append the ids of all texts.
-    fn encode_texts(&self, scratch: &mut Scratch, ids: &mut Vec<u32>, places: &mut [Option<(u32, u32)>]) {
-        self.find_best(scratch);
-        let Scratch { text, bounds, lasts, failures, pieces, .. } = scratch;
-        for &(number, start, end) in &*bounds {
-            let first = ids.len();
-            let failure = failures.partition_point(|&at| at < start);
-            if failures.get(failure).is_some_and(|&at| at < end) {
-                places[number] = None;
+    /// Append the ids of all texts: these pretokens, those with the numbers of the bounds.
+    fn encode_texts(
+        &self,
+        pretokens: &[&[u8]],
+        scratch: &mut Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut [Option<(u32, u32)>],
+    ) {
+        let Scratch { written: room, ways, bounds, pieces } = scratch;
+        self.find_best(ways);
+        for (number, start, end) in bounds.drain(..) {
+            if self.failure(start, end, &ways.lasts).is_some() {
                 continue;
             }
-            self.find_pieces(text, start, end, lasts, pieces);
-            let is_spelled =
-                pieces.iter().rev().all(|&piece| self.ids_of_piece(text, piece, |id| ids.push(id)).is_ok());
+            let first = ids.len();
+            self.find_pieces(start, end, ways, pieces);
+            let is_unknown = |piece: &Piece| piece.2 == UNKNOWN;
+            let is_spelled = match self.unk_id {
+                _ if self.byte_ids.is_some() && pieces.iter().any(is_unknown) => {
+                    let text = written(self.input, pretokens[number], room);
+                    text.and_then(|text| self.ids_of_pieces(text, pieces, |id, _, _| ids.push(id))).is_ok()
+                }
+                unk_id => {
+                    let id = |piece: &Piece| match piece.2 {
+                        // There is one, or it would be a failure.
+                        UNKNOWN => unk_id.unwrap_or_default(),
+                        node => self.ids[node as usize],
+                    };
+                    ids.extend(pieces.iter().rev().map(id));
+                    true
+                }
+            };
             places[number] = is_spelled.then_some((first as u32, ids.len() as u32));
         }
-        scratch.clear();
+        ways.symbols.clear();
     }
 
     /// The tokens of a pretoken with their places. The bytes of a run each cover all of the run.
@@ -348,7 +340,7 @@ impl Unigram {
     /// The string of a token that `tokenize` gave: that of an unknown token is the text that it stands for.
     pub fn value(&self, token: &Token, pretoken: &str) -> String {
         let spelled = pretoken.get(token.start..token.end).unwrap_or("");
-        if self.trie.node_of_key(spelled.as_bytes()).is_none() {
+        if self.node_of(spelled.as_bytes()).is_none() {
             let is_bytes = |ids: &[Option<u32>; 256]| spelled.bytes().all(|byte| ids[byte as usize].is_some());
             if self.byte_ids.as_ref().is_some_and(|ids| is_bytes(ids)) {
                 let value = self.vocabulary.token(token.id).unwrap_or(b"");
@@ -356,38 +348,6 @@ impl Unigram {
             }
         }
         spelled.to_owned()
-    }
-}
-
-#[inline(always)]
-fn length_of_character(first_byte: u8) -> usize {
-    match first_byte {
-        0..=0x7F => 1,
-        0x80..=0xDF => 2,
-        0xE0..=0xEF => 3,
-        _ => 4,
-    }
-}
-
-/// Append a pretoken as the vocabulary writes it. It was checked as a part of its text.
-fn write_bytes(input: Input, pretoken: &[u8], room: &mut String, text: &mut Vec<u8>) {
-    match input {
-        Input::Text => text.extend_from_slice(pretoken),
-        Input::ByteAlphabet => {
-            room.clear();
-            byte_alphabet::write_into(pretoken, room);
-            text.extend_from_slice(room.as_bytes());
-        }
-        Input::Spaces(mark) => {
-            let mut bytes = [0; 4];
-            let mark = mark.encode_utf8(&mut bytes).as_bytes();
-            for (number, part) in pretoken.split(|&byte| byte == b' ').enumerate() {
-                if number > 0 {
-                    text.extend_from_slice(mark);
-                }
-                text.extend_from_slice(part);
-            }
-        }
     }
 }
 
@@ -411,20 +371,31 @@ impl PretokenModel for Unigram {
     ) {
         places.clear();
         places.resize(pretokens.len(), None);
-        scratch.clear();
+        scratch.ways.symbols.clear();
         for (number, pretoken) in pretokens.iter().enumerate() {
-            if scratch.text.len() > ENOUGH {
-                self.encode_texts(scratch, ids, places);
+            if scratch.ways.symbols.len() > ENOUGH {
+                self.encode_texts(pretokens, scratch, ids, places);
             }
-            scratch.add(number, |text, room| write_bytes(self.input, pretoken, room, text));
+            let text = match self.input {
+                Input::ByteAlphabet => {
+                    scratch.written.clear();
+                    byte_alphabet::write_into(pretoken, &mut scratch.written);
+                    scratch.written.as_bytes()
+                }
+                // What is written otherwise has symbols of its own.
+                Input::Text | Input::Spaces(_) => pretoken,
+            };
+            let (start, end) = self.add(text, &mut scratch.ways);
+            scratch.bounds.push((number, start, end));
         }
-        self.encode_texts(scratch, ids, places);
+        self.encode_texts(pretokens, scratch, ids, places);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn ids(model: &Unigram, pretoken: &str) -> Result<Vec<u32>> {
         let mut ids = vec![];
@@ -467,6 +438,79 @@ mod tests {
         assert_eq!(model.unknown_score, -13.0);
     }
 
+    /// The ids of a pretoken by the definition, where there is an unknown token and no byte fallback.
+    fn defined(vocab: &[(&str, f64)], pretoken: &str) -> Vec<u32> {
+        let lowest = vocab.iter().map(|entry| entry.1).fold(f64::INFINITY, f64::min);
+        let find = |piece: &str| vocab.iter().rposition(|entry| entry.0 == piece);
+        // The sum, where the last token begins, and whether it is unknown.
+        let mut best: Vec<Option<(f64, usize, bool)>> = vec![None; pretoken.len() + 1];
+        best[0] = Some((0.0, 0, false));
+        for (start, character) in pretoken.char_indices() {
+            let so_far = best[start].expect("reached").0;
+            let mut improve = |end: usize, score: f64, is_unknown: bool| {
+                if best[end].is_none_or(|(sum, ..)| so_far + score > sum) {
+                    best[end] = Some((so_far + score, start, is_unknown));
+                }
+            };
+            let ends = pretoken[start..].char_indices().map(|(at, one)| start + at + one.len_utf8());
+            for end in ends {
+                if let Some(id) = find(&pretoken[start..end]) {
+                    improve(end, vocab[id].1, false);
+                }
+            }
+            let end = start + character.len_utf8();
+            if find(&pretoken[start..end]).is_none() {
+                improve(end, lowest - UNKNOWN_PENALTY, true);
+            }
+        }
+        let mut pieces: Vec<(usize, usize, bool)> = vec![];
+        let mut at = pretoken.len();
+        while at > 0 {
+            let (_, start, is_unknown) = best[at].expect("reached");
+            match pieces.last_mut() {
+                Some((run_start, _, true)) if is_unknown => *run_start = start,
+                _ => pieces.push((start, at, is_unknown)),
+            }
+            at = start;
+        }
+        pieces.iter().rev().map(|&(start, end, _)| find(&pretoken[start..end]).map_or(0, |id| id as u32)).collect()
+    }
+
+    #[test]
+    fn the_best_way_is_found_whatever_the_tokens() {
+        let mut random = Random(11);
+        let letters = ["a", "b", "é", "п", "中", "😀", "x"];
+        let text = |random: &mut Random, letters: &[&str], longest: usize| -> String {
+            (0..1 + random.below(longest)).map(|_| letters[random.below(letters.len())]).collect()
+        };
+        for round in 0..if cfg!(miri) { 6 } else { 300 } {
+            // A letter can have no token; sums can be equal, and too low for a number.
+            let score = |random: &mut Random| match round % 5 {
+                0 => -1e308 * random.below(2) as f64,
+                1 => -(random.below(1000) as f64) / 7.0 - 0.1,
+                _ => -(random.below(4) as f64),
+            };
+            let mut tokens: Vec<(String, f64)> = vec![("<unk>".to_owned(), score(&mut random))];
+            for _ in 0..random.below(60) {
+                let length = if random.below(4) == 0 { 12 } else { 4 };
+                // In some no token begins with the other letters.
+                let first = letters[random.below(if round % 2 == 0 { 2 } else { 5 })];
+                tokens.push((first.to_owned() + &text(&mut random, &letters[..5], length), score(&mut random)));
+            }
+            let vocab: Vec<(&str, f64)> = tokens.iter().map(|token| (&token.0[..], token.1)).collect();
+            let model = Unigram::build(&vocab, Some(0), false, Input::Text);
+            assert_eq!(model.is_extreme, vocab.iter().any(|entry| entry.1 < -1e300));
+            let pretokens: Vec<String> = (0..40).map(|_| text(&mut random, &letters, 40)).collect();
+            let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
+            let (mut many, mut places) = (vec![], vec![]);
+            model.encode_many(&bytes, &mut Scratch::default(), &mut many, &mut places);
+            for (pretoken, place) in pretokens.iter().zip(places) {
+                let (start, end) = place.expect("spelled");
+                assert_eq!(many[start as usize..end as usize], defined(&vocab, pretoken), "{pretoken:?} {vocab:?}");
+            }
+        }
+    }
+
     #[test]
     fn many_at_once_are_the_same() {
         let vocab = [
@@ -495,8 +539,12 @@ mod tests {
             pretokens.push((0..length).map(|_| part()).collect());
         }
         let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
-        for (input, unk_id) in [(Input::Spaces('▁'), Some(0)), (Input::Text, None), (Input::ByteAlphabet, Some(0))] {
-            let model = Unigram::build(&vocab, unk_id, false, input);
+        let bytes_too: Vec<(String, f64)> = (0..=255).map(|byte| (format!("<0x{byte:02X}>"), -9.0)).collect();
+        let vocab: Vec<(&str, f64)> = vocab.into_iter().chain(bytes_too.iter().map(|it| (&it.0[..], it.1))).collect();
+        let spaces = Input::Spaces('▁');
+        let inputs = [(spaces, Some(0)), (Input::Text, None), (Input::ByteAlphabet, Some(0))];
+        for ((input, unk_id), byte_fallback) in inputs.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            let model = Unigram::build(&vocab, unk_id, byte_fallback, input);
             let (mut scratch, mut many, mut places) = (Scratch::default(), vec![], vec![]);
             model.encode_many(&bytes, &mut scratch, &mut many, &mut places);
             for (pretoken, place) in pretokens.iter().zip(places) {

@@ -4,7 +4,7 @@
 //! searched for from the node behind the prefix. Several pretokens are in work at a time, as in `unigram.rs`.
 
 use super::bpe::Input;
-use super::trie::{Next, Trie, NOTHING, ROOT};
+use super::trie::{Next, Trie, FIRST_SYMBOL, NOTHING, ROOT};
 use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{encode_each, PretokenModel, Token};
@@ -59,6 +59,12 @@ enum State {
     IsUnknown,
 }
 
+/// The symbols of the trie are bytes.
+#[inline(always)]
+fn symbol(byte: u8) -> u32 {
+    FIRST_SYMBOL + u32::from(byte)
+}
+
 impl WordPiece {
     /// Build the model of a spec.
     pub fn build(
@@ -70,10 +76,10 @@ impl WordPiece {
     ) -> WordPiece {
         let vocabulary = Vocabulary::new(entries.iter().map(|&(token, id)| (token.as_bytes(), id)));
         let keys: Vec<(&[u8], u64)> = entries.iter().map(|entry| (entry.0.as_bytes(), u64::from(entry.1))).collect();
-        let trie = Trie::new(&keys);
+        let trie = Trie::new(&keys, symbol(u8::MAX) + 1, |rest| (symbol(rest[0]), 1));
         WordPiece {
             input,
-            inner: trie.node(prefix.as_bytes()),
+            inner: trie.node(prefix.bytes().map(symbol)),
             trie,
             prefix: prefix.to_owned(),
             unk_token: unk_token.to_owned(),
@@ -109,7 +115,7 @@ impl WordPiece {
     fn begin(&self, start: usize, node: u32, lane: &mut Lane) -> State {
         let Some(&byte) = lane.text.get(start) else { return State::IsDone };
         (lane.start, lane.at, lane.end) = (start, start, start);
-        lane.next = self.trie.next(node, byte);
+        lane.next = self.trie.next(node, symbol(byte));
         self.trie.ask(lane.next);
         State::GoesOn
     }
@@ -124,7 +130,7 @@ impl WordPiece {
                 (lane.end, lane.id) = (lane.at, value as u32);
             }
             if let Some(&byte) = lane.text.get(lane.at) {
-                lane.next = self.trie.next(node, byte);
+                lane.next = self.trie.next(node, symbol(byte));
                 self.trie.ask(lane.next);
                 return State::GoesOn;
             }
