@@ -47,6 +47,9 @@ pub struct Trie {
 }
 stored_struct!(Trie { slots });
 
+/// A trie whose values can change.
+pub struct Slots(Vec<Slot>);
+
 /// A step from a node.
 #[derive(Clone, Copy, Default)]
 pub struct Next {
@@ -54,11 +57,36 @@ pub struct Next {
     child: u32,
 }
 
+impl Slots {
+    /// As `Trie::new`.
+    pub fn new(entries: &[(&[u8], u64)], end_of_symbols: u32, first: impl Fn(&[u8]) -> (u32, usize)) -> Slots {
+        Tree::new(entries, first).placed(end_of_symbols)
+    }
+
+    /// How many numbers of nodes there are; not all of them are nodes.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Give other values to the nodes where keys end. `change` sees node and value.
+    pub fn change_values(&mut self, mut change: impl FnMut(usize, u64) -> u64) {
+        for (node, slot) in self.0.iter_mut().enumerate().filter(|(_, slot)| slot.value != NOTHING) {
+            slot.value = change(node, slot.value);
+        }
+    }
+}
+
+impl From<Slots> for Trie {
+    fn from(slots: Slots) -> Trie {
+        Trie { slots: slots.0.into() }
+    }
+}
+
 impl Trie {
     /// Build from (key, value); of equal keys the last one counts. `first` gives the first symbol of a key or of the rest of
     /// one, and its length in bytes. Texts have symbols below `end_of_symbols`.
     pub fn new(entries: &[(&[u8], u64)], end_of_symbols: u32, first: impl Fn(&[u8]) -> (u32, usize)) -> Trie {
-        Tree::new(entries, first).placed(end_of_symbols)
+        Slots::new(entries, end_of_symbols, first).into()
     }
 
     /// Where the node one symbol on from a node is, if there is one.
@@ -111,11 +139,6 @@ impl Trie {
     /// The node where a key ends.
     pub fn node_of_key(&self, symbols: impl Iterator<Item = u32>) -> Option<u32> {
         self.node(symbols).filter(|&node| self.value(node) != NOTHING)
-    }
-
-    /// How many numbers of nodes there are; not all of them are nodes.
-    pub fn size(&self) -> usize {
-        self.slots.len()
     }
 }
 
@@ -186,7 +209,7 @@ impl Tree {
     }
 
     /// Give all nodes their slots.
-    fn placed(mut self, end_of_symbols: u32) -> Trie {
+    fn placed(mut self, end_of_symbols: u32) -> Slots {
         let mut room = Room::new(end_of_symbols as usize);
         let mut bases = vec![0; self.nodes.len()];
         let mut inner = std::mem::take(&mut self.inner);
@@ -214,7 +237,7 @@ impl Tree {
                 slots[(base ^ symbol) as usize].parent = place;
             }
         }
-        Trie { slots: slots.into() }
+        Slots(slots)
     }
 }
 
@@ -354,12 +377,12 @@ mod tests {
         for trie in [Trie::new(&entries, BYTES, byte), Trie::new(&[(b"", 7)], BYTES, byte)] {
             for node in [BOUND, NOWHERE] {
                 assert!(trie.value(node) == NOTHING && !trie.goes_on(node));
-                for symbol in (0..trie.size() as u32).filter(|&symbol| symbol != ROOT) {
+                for symbol in (0..trie.slots.len() as u32).filter(|&symbol| symbol != ROOT) {
                     assert_eq!(trie.arrive(trie.next(node, symbol)), NOWHERE);
                 }
             }
             for symbol in [BOUND, NO_SYMBOL] {
-                assert!((ROOT..trie.size() as u32).all(|node| trie.arrive(trie.next(node, symbol)) == NOWHERE));
+                assert!((ROOT..trie.slots.len() as u32).all(|node| trie.arrive(trie.next(node, symbol)) == NOWHERE));
             }
         }
     }

@@ -12,7 +12,7 @@ mod ways;
 
 use super::alphabet::Alphabet;
 use super::bpe::Input;
-use super::trie::{Trie, BOUND};
+use super::trie::{Slots, Trie, BOUND};
 use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
@@ -128,24 +128,24 @@ pub struct Scratch {
 impl Unigram {
     /// Build the model of a spec.
     pub fn build(entries: &[(&str, f64)], unk_id: Option<u64>, byte_fallback: bool, input: Input) -> Unigram {
-        let keys: Vec<(&[u8], u64)> = entries.iter().map(|entry| (entry.0.as_bytes(), entry.1.to_bits())).collect();
+        let keys: Vec<(&[u8], u64)> = entries.iter().zip(0..).map(|(entry, id)| (entry.0.as_bytes(), id)).collect();
         let alphabet = Alphabet::new(entries.iter().map(|entry| entry.0));
         let mut short = std::array::from_fn(|byte| alphabet.symbol(byte as u32));
         if let Input::Spaces(mark) = input {
             short[usize::from(b' ')] = alphabet.symbol(mark as u32);
         }
-        let trie = Trie::new(&keys, alphabet.end(), |rest| alphabet.first(rest));
-        let mut ids = vec![0; trie.size()];
-        for (id, key) in (0..).zip(&keys) {
-            if let Some(node) = trie.node_of_key(alphabet.symbols_of(key.0)) {
-                ids[node as usize] = id;
-            }
-        }
+        let mut slots = Slots::new(&keys, alphabet.end(), |rest| alphabet.first(rest));
+        let mut ids = vec![0; slots.size()];
+        slots.change_values(|node, id| {
+            ids[node] = id as u32;
+            entries[id as usize].1.to_bits()
+        });
+        let trie = Trie::from(slots);
         let lowest = entries.iter().map(|entry| entry.1).fold(f64::INFINITY, f64::min);
         let unk_id = unk_id.and_then(|id| u32::try_from(id).ok());
         let unk_node = unk_id.and_then(|id| trie.node_of_key(alphabet.symbols_of(keys.get(id as usize)?.0)));
         let mut model = Unigram {
-            vocabulary: Vocabulary::new(keys.iter().zip(0..keys.len() as u32).map(|(key, id)| (key.0, id))),
+            vocabulary: Vocabulary::new(keys.iter().map(|&(key, id)| (key, id as u32))),
             input,
             alphabet,
             short,
@@ -224,10 +224,9 @@ impl Unigram {
         self.unk_id.is_none().then(|| behind.position(|last| last.node() == UNKNOWN)).flatten()
     }
 
-    /// Cut a text along its best way, from the end to the beginning. Adjacent pieces that are the unknown token are one,
-    /// and the unknown token as text (`<unk>`) counts as such a piece, too.
+    /// Append the pieces of a text along its best way, from the end to the beginning. Adjacent pieces that are the unknown
+    /// token are one, and the unknown token as text (`<unk>`) counts as such a piece, too.
     fn find_pieces(&self, start: usize, end: usize, ways: &Ways, pieces: &mut Vec<Piece>) {
-        pieces.clear();
         let mut at = end;
         let mut run_end = end;
         while at > start {
@@ -276,6 +275,7 @@ impl Unigram {
             let character = text.chars().nth(failure).map(String::from).unwrap_or_default();
             self.unknown(character.as_bytes())?;
         }
+        pieces.clear();
         self.find_pieces(start, end, ways, pieces);
         self.ids_of_pieces(text, pieces, give)
     }
@@ -305,12 +305,21 @@ impl Unigram {
     ) {
         let Scratch { written: room, ways, bounds, pieces } = scratch;
         self.find_best(ways);
-        for (number, start, end) in bounds.drain(..) {
-            if self.failure(start, end, &ways.lasts).is_some() {
-                continue;
+        pieces.clear();
+        // From here on with the ends of their pieces.
+        bounds.retain_mut(|(_, first, last)| {
+            let (start, end) = (*first, *last);
+            let is_spelled = self.failure(start, end, &ways.lasts).is_none();
+            if is_spelled {
+                *first = pieces.len();
+                self.find_pieces(start, end, ways, pieces);
+                *last = pieces.len();
             }
+            is_spelled
+        });
+        for (number, first, last) in bounds.drain(..) {
+            let pieces = &pieces[first..last];
             let first = ids.len();
-            self.find_pieces(start, end, ways, pieces);
             let is_unknown = |piece: &Piece| piece.2 == UNKNOWN;
             let is_spelled = match self.unk_id {
                 _ if self.byte_ids.is_some() && pieces.iter().any(is_unknown) => {
