@@ -127,7 +127,7 @@ impl Entry {
 }
 
 /// The search itself, which knows patterns only.
-struct Search {
+pub struct Search {
     automaton: NFA,
     start: StateID,
     /// Whether a pattern begins with this byte, and whether one begins with these two (or is but the first).
@@ -138,7 +138,8 @@ struct Search {
 }
 
 impl Search {
-    fn new(patterns: &[String]) -> Result<Search> {
+    /// Build for patterns, none of which is empty.
+    pub fn new(patterns: &[String]) -> Result<Search> {
         let fault = |error: &dyn std::fmt::Display| {
             Error::new(Class::Unsupported, format!("added tokens too many or too long: {error}")).at("$.added_tokens")
         };
@@ -165,7 +166,7 @@ impl Search {
     }
 
     /// The next match at or after a place: start, end and number.
-    fn next(&self, text: &[u8], mut at: usize) -> Option<(usize, usize, usize)> {
+    pub fn next(&self, text: &[u8], mut at: usize) -> Option<(usize, usize, usize)> {
         'candidates: loop {
             at = self.candidate(text, at)?;
             let mut state = self.start;

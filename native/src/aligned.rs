@@ -13,7 +13,8 @@ use crate::limits::{checked_length, fault_of_test};
 use crate::locks::taken;
 use crate::models::{ModelFacts, PretokenModel, TokenModel};
 use crate::offsets::{DocumentOffsets, PretokenOffsets};
-use crate::pipeline::{ColumnRoad, Finish};
+use crate::pipeline::ColumnRoad;
+use crate::sink::Finish;
 use crate::stations::Stations;
 
 /// The stations and the model. Here pretokens are as the vocabulary writes them (`Input::Text`).

@@ -35,6 +35,8 @@ stored_struct!(Cutter { stages });
 pub struct Cuts {
     splitter: Splitter,
     stretches: Vec<Stretch>,
+    /// Room for the beginnings of the pieces that are cut further.
+    pub room: Vec<u32>,
     /// Where pieces begin; with the bit `SKIP`, what is no pretoken.
     pub starts: Vec<u32>,
 }
@@ -106,7 +108,17 @@ impl Cutter {
         cuts.stretches.clear();
         cuts.stretches.extend(pieces.iter().map(|&(start, end)| whole(&first.machine, start, end)));
         first.cut(text, cuts);
-        for stage in rest {
+        Cutter::cut_further(rest, text, cuts);
+    }
+
+    /// Cut the pieces that others have cut (`cuts.starts`).
+    pub fn cut_again(&self, text: &[u8], cuts: &mut Cuts) {
+        Cutter::cut_further(&self.stages, text, cuts);
+    }
+
+    fn cut_further(stages: &[Stage], text: &[u8], cuts: &mut Cuts) {
+        let whole = |machine: &Transducer, start, end| Stretch { start, end, row: machine.start, is_last: true };
+        for stage in stages {
             cuts.stretches.clear();
             let bounds = cuts.starts.iter().copied().chain([text.len() as u32]);
             let ends = bounds.skip(1).map(|end| (end & !SKIP) as usize);

@@ -5,6 +5,7 @@
 //! engine is built, and shared by processes, is in `tables.rs`.
 #![deny(missing_docs)]
 
+pub mod added_parts;
 pub mod added_tokens;
 pub mod aligned;
 pub mod aligned_text;
@@ -15,6 +16,7 @@ pub mod charsmap;
 pub mod columns;
 pub mod compiled_pattern;
 pub mod cutter;
+pub mod cutters;
 pub mod decoders;
 pub mod encoding;
 pub mod engine;
@@ -48,6 +50,7 @@ pub mod record;
 pub mod rest;
 pub mod roads;
 pub mod round_trip;
+pub mod sink;
 pub mod spaces;
 pub mod spec;
 pub mod split_behaviors;

@@ -29,18 +29,7 @@ impl Marks {
         if is_prepended && !piece.starts_with(' ') && !piece.starts_with(&self.mark) {
             buffer.push(b' ');
         }
-        self.write(piece, buffer);
-    }
-
-    fn write(&self, text: &str, buffer: &mut Vec<u8>) {
-        let bytes = text.as_bytes();
-        let mut done = 0;
-        for place in self.finder.find_iter(bytes) {
-            buffer.extend_from_slice(&bytes[done..place]);
-            buffer.push(b' ');
-            done = place + self.mark.len();
-        }
-        buffer.extend_from_slice(&bytes[done..]);
+        write_spaces(&self.finder, piece, buffer);
     }
 
     /// Find where pretokens begin: at pieces, which follow each other without gaps, and at spaces.
@@ -53,6 +42,18 @@ impl Marks {
             starts.extend(memchr::memchr_iter(b' ', &text[start..end]).map(|place| (start + place) as u32));
         }
     }
+}
+
+/// Write a text with a space for each mark, which the finder looks for.
+pub fn write_spaces(mark: &memchr::memmem::Finder, text: &str, buffer: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let mut done = 0;
+    for place in mark.find_iter(bytes) {
+        buffer.extend_from_slice(&bytes[done..place]);
+        buffer.push(b' ');
+        done = place + mark.needle().len();
+    }
+    buffer.extend_from_slice(&bytes[done..]);
 }
 
 #[cfg(test)]

@@ -12,10 +12,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::added_parts::AddedParts;
 use crate::added_tokens::AddedMatch;
-use crate::cache::{Cache, Event, Output, SKIP};
+use crate::cache::{Cache, Event, SKIP};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::{Cuts, Cutter};
+use crate::cutters::Cutters;
 use crate::error::{Error, Result};
 use crate::late::Late;
 use crate::limits::{checked_length, fault_of_test, longest};
@@ -24,10 +26,11 @@ use crate::marks::Marks;
 use crate::models::PretokenModel;
 use crate::normalizers::Normalizer;
 use crate::patterns::splitter::Splitter;
+use crate::patterns::transducer::Transducer;
 use crate::rest::Rest;
-use crate::spaces::SpaceCutter;
+use crate::sink::{encode_spans, Finish, Show, Sink};
+use crate::spaces::{Before, SpaceCutter};
 use crate::stations::Stations;
-use crate::witness::take_marks;
 
 /// Bytes a chunk: the text, its symbols, bits and beginnings stay in the second-level cache together.
 const CHUNK: usize = 32 << 10;
@@ -38,25 +41,40 @@ pub const CACHED_PRETOKENS: usize = 1 << 20;
 
 /// How pieces become pretokens.
 pub enum Cutting {
-    /// By patterns. With `prefix_space`, each piece that does not begin with a space gets one.
+    /// By patterns.
     Patterns {
-        /// The stages.
-        cutter: Cutter,
-        /// ByteLevel's `add_prefix_space`.
-        prefix_space: bool,
+        /// The pre-tokenizers that cut before one that puts a space in front of each piece.
+        before: Option<Cutters>,
+        /// The pre-tokenizers that cut.
+        cutters: Cutters,
+        /// Whether pieces get a space in front.
+        prefix: Prefix,
     },
     /// A piece is one pretoken, cut where no merge can reach.
-    Spaces(SpaceCutter),
+    Spaces {
+        /// The pre-tokenizers that cut a piece into several such, in which spaces are written as marks.
+        before: Option<Cutters>,
+        /// Where no merge can reach.
+        cutter: SpaceCutter,
+        /// Whether spaces are written as marks before they come here.
+        has_marks: bool,
+        /// The texts in which no added token can be: there the normalizer only writes marks, which is not done, and
+        /// spaces come before pieces as this says.
+        plain: Option<(AddedParts, Before)>,
+    },
     /// Before each space, which stands for Metaspace's replacement.
     Marks(Marks),
 }
 
-/// What is done to the ids of a document at its ends.
-pub trait Finish: Sync {
-    /// Called where a document begins.
-    fn begin(&self, ids: &mut Vec<u32>);
-    /// Called where it ends; its ids begin at `first`. Gives whether truncation cut them.
-    fn end(&self, ids: &mut Vec<u32>, first: usize) -> Result<bool>;
+/// What pieces get in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// Nothing.
+    Nothing,
+    /// A space, where they do not begin with one: ByteLevel's `add_prefix_space`.
+    Space,
+    /// A space at the start of a document, where it begins neither with one nor with this: a Metaspace's mark.
+    FirstMark(char),
 }
 
 /// The stations that a text passes, and the scratch memory of the threads that were here.
@@ -119,52 +137,6 @@ impl<S: Default> Worker<S> {
     }
 }
 
-/// Where the ids of documents go.
-struct Sink<'a> {
-    column: &'a mut IdColumn,
-    finish: &'a dyn Finish,
-    rows: usize,
-    /// The failures of documents that are not at their end yet.
-    failures: Vec<(usize, Error)>,
-    /// Who wants to see what passes.
-    show: Option<Show<'a>>,
-    rest: Option<&'a Rest>,
-    /// Where ids are marked: the marks for added tokens.
-    watched: Option<u32>,
-}
-
-/// What passes on the way to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown<'a> {
-    /// A pretoken, in the form in which the model gets it.
-    Pretoken(&'a [u8]),
-    /// An added token.
-    Id(u32),
-}
-
-/// Called with all that passes, in order.
-pub type Show<'a> = &'a mut dyn FnMut(Shown);
-
-impl Sink<'_> {
-    fn end_document(
-        column_offsets: &mut Vec<i64>,
-        ids: &mut Vec<u32>,
-        finish: &dyn Finish,
-        rows: usize,
-    ) -> Result<bool> {
-        let first = *column_offsets.last().expect("there is always one") as usize;
-        let result = finish.end(ids, first);
-        if result.is_err() {
-            ids.truncate(first);
-        }
-        column_offsets.push(ids.len() as i64);
-        if column_offsets.len() <= rows {
-            finish.begin(ids);
-        }
-        result
-    }
-}
-
 /// The column road without its model's type.
 pub trait ColumnRoad: Send + Sync {
     /// Append the ids of all rows. Rows that fail are in `failures`, with empty lists.
@@ -187,7 +159,7 @@ where
 
     fn encode_shown(&self, texts: TextColumn, finish: &dyn Finish, ids: &mut IdColumn, show: Show) -> bool {
         // What is cut there for the cache is less than a pretoken.
-        let is_whole = !matches!(self.cutting, Cutting::Spaces(_));
+        let is_whole = !matches!(self.cutting, Cutting::Spaces { .. });
         if is_whole {
             self.encode_column(texts, finish, ids, Some(&mut |shown| show(shown)));
         }
@@ -319,7 +291,7 @@ where
     }
 
     fn rewrites_always(&self) -> bool {
-        !matches!(self.cutting, Cutting::Patterns { prefix_space: false, .. })
+        !matches!(self.cutting, Cutting::Patterns { prefix: Prefix::Nothing, .. })
     }
 
     /// Find the pieces of a document between the matches of the raw pass. Gives whether a match begins in what the one
@@ -387,6 +359,17 @@ where
         is_at_start: bool,
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
+        if let Cutting::Spaces { plain: Some((parts, before)), cutter, .. } = &self.cutting {
+            if !parts.may_be_in(text) {
+                let start = buffer.len();
+                if cutter.wants_space(*before, text, is_at_start) {
+                    buffer.push(b' ');
+                }
+                buffer.extend_from_slice(text.as_bytes());
+                worker.pieces.push((start, buffer.len()));
+                return Ok(());
+            }
+        }
         let mut rewritten = std::mem::take(&mut worker.rewritten);
         let mut text = match &self.normalizer {
             Some(normalizer) if normalizer.may_change(text) => {
@@ -412,10 +395,23 @@ where
             let found = worker.inner_matches.get(at).copied();
             let end = found.map_or(text.len(), |found| found.start);
             if done < end {
-                let start = buffer.len();
-                self.cutting.write_piece(&text[done..end], is_at_start && done == 0, buffer);
-                if start < buffer.len() {
-                    worker.pieces.push((start, buffer.len()));
+                let pieces = &mut worker.pieces;
+                let mut write = |piece: &str| {
+                    let start = buffer.len();
+                    self.cutting.write_piece(piece, is_at_start && done == 0, buffer);
+                    if start < buffer.len() {
+                        pieces.push((start, buffer.len()));
+                    }
+                };
+                match &self.cutting {
+                    Cutting::Patterns { before: Some(before), .. } => {
+                        before.each_piece(&text[done..end], &mut worker.cuts, write)?;
+                    }
+                    Cutting::Spaces { before: Some(before), cutter, .. } => {
+                        let marked = cutter.marked(&text[done..end], is_at_start && done == 0);
+                        before.each_piece(&marked, &mut worker.cuts, write)?;
+                    }
+                    _ => write(&text[done..end]),
                 }
             }
             if let Some(found) = found {
@@ -430,12 +426,9 @@ where
     }
 
     fn encode_text(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
-        if let Cutting::Patterns { cutter, .. } = &self.cutting {
-            if text.len() > WINDOW
-                && cutter.only_machine().is_some()
-                && worker.pieces.iter().any(|(a, b)| b - a > WINDOW)
-            {
-                return self.encode_long(worker, text, sink);
+        if text.len() > WINDOW {
+            if let Some(machine) = self.only_machine().filter(|_| worker.pieces.iter().any(|(a, b)| b - a > WINDOW)) {
+                return self.encode_long(machine, worker, text, sink);
             }
         }
         fault_of_test();
@@ -443,8 +436,18 @@ where
             return self.refuse_text(worker, error, sink);
         }
         match &self.cutting {
-            Cutting::Patterns { cutter, .. } => cutter.cut(text, &worker.pieces, &mut worker.cuts),
-            Cutting::Spaces(cutter) => cutter.cut(text, &worker.pieces, &mut worker.cuts.starts),
+            Cutting::Patterns { cutters, .. } => {
+                let mut failures = vec![];
+                cutters.cut(text, &worker.pieces, &mut worker.cuts, &mut failures);
+                for (place, error) in failures {
+                    let is_over = |(at, happening): &&(usize, Happening)| {
+                        *at <= place && matches!(happening, Happening::EndOfDocument)
+                    };
+                    let row = sink.column.list_offsets.len() - 1 + worker.happenings.iter().filter(is_over).count();
+                    sink.failures.push((row, error.in_row(row)));
+                }
+            }
+            Cutting::Spaces { cutter, .. } => cutter.cut(text, &worker.pieces, &mut worker.cuts.starts),
             Cutting::Marks(_) => Marks::cut(text, &worker.pieces, &mut worker.cuts.starts),
         }
         worker.events.clear();
@@ -458,6 +461,14 @@ where
         encode_spans(&mut worker.cache, &self.model, text, &worker.cuts.starts, &worker.events, sink);
     }
 
+    /// The one machine that does all cutting, if it is so.
+    fn only_machine(&self) -> Option<&Transducer> {
+        match &self.cutting {
+            Cutting::Patterns { cutters, .. } => cutters.only_machines()?.only_machine(),
+            _ => None,
+        }
+    }
+
     /// Let the documents of a text end, each with the error.
     fn refuse_text(&self, worker: &mut Worker<M::Scratch>, error: Error, sink: &mut Sink) {
         let row = sink.column.list_offsets.len() - 1;
@@ -469,9 +480,7 @@ where
     }
 
     /// Encode a text with a long piece in it, piece by piece and window by window.
-    fn encode_long(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
-        let Cutting::Patterns { cutter, .. } = &self.cutting else { unreachable!("the caller has looked") };
-        let machine = cutter.only_machine().expect("the caller has looked");
+    fn encode_long(&self, machine: &Transducer, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
         let pieces = std::mem::take(&mut worker.pieces);
         let happenings = std::mem::take(&mut worker.happenings);
         let mut happenings = happenings.iter().peekable();
@@ -540,95 +549,20 @@ impl Cutting {
     /// Write a piece as the cutter wants it.
     fn write_piece(&self, piece: &str, is_at_start: bool, buffer: &mut Vec<u8>) {
         let has_prefix = match self {
-            Cutting::Patterns { prefix_space, .. } => *prefix_space && !piece.starts_with(' '),
-            Cutting::Spaces(cutter) => cutter.puts_space_before(piece, is_at_start),
+            Cutting::Patterns { prefix: Prefix::Nothing, .. } => false,
+            Cutting::Patterns { prefix: Prefix::Space, .. } => !piece.starts_with(' '),
+            Cutting::Patterns { prefix: Prefix::FirstMark(mark), .. } => {
+                is_at_start && !piece.starts_with([' ', *mark])
+            }
+            Cutting::Spaces { before: Some(_), cutter, .. } | Cutting::Spaces { cutter, has_marks: true, .. } => {
+                return cutter.write_spaces(piece, buffer);
+            }
+            Cutting::Spaces { cutter, .. } => cutter.puts_space_before(piece, is_at_start),
             Cutting::Marks(marks) => return marks.write_piece(piece, is_at_start, buffer),
         };
         if has_prefix {
             buffer.push(b' ');
         }
         buffer.extend_from_slice(piece.as_bytes());
-    }
-}
-
-fn encode_spans<M>(
-    cache: &mut Cache<M::Scratch>,
-    model: &M,
-    text: &[u8],
-    starts: &[u32],
-    events: &[(u32, Event)],
-    sink: &mut Sink,
-) where
-    M: PretokenModel,
-    M::Scratch: Default,
-{
-    let Sink { column, finish, rows, failures, show, rest, watched } = sink;
-    let IdColumn { ids, list_offsets, failures: failed_rows, truncated_rows, marks } = &mut **column;
-    let of_added = watched.unwrap_or(0);
-    let mut output = Output { ids, failure: None };
-    cache.encode(model, text, starts, events, &mut output, |event, output| match event {
-        Event::Id(id) => output.ids.push(id | of_added),
-        Event::EndOfDocument => {
-            let row = list_offsets.len() - 1;
-            if watched.is_some() {
-                marks.push(take_marks(&mut output.ids[list_offsets[row] as usize..]));
-            }
-            let known = failures.iter().position(|(failed, _)| *failed == row).map(|at| failures.remove(at).1);
-            let failure = known.or_else(|| output.failure.take().map(|error| error.in_row(row)));
-            output.failure = None;
-            if failure.is_some() {
-                output.ids.truncate(list_offsets[row] as usize);
-            }
-            let outcome = match failure {
-                Some(error) => {
-                    list_offsets.push(output.ids.len() as i64);
-                    if list_offsets.len() <= *rows {
-                        finish.begin(output.ids);
-                    }
-                    Err(error)
-                }
-                None => Sink::end_document(list_offsets, output.ids, *finish, *rows).map_err(|error| error.in_row(row)),
-            };
-            match outcome {
-                Ok(true) => truncated_rows.push(row as i64),
-                Ok(false) => {}
-                Err(error) => failed_rows.push((row, error)),
-            }
-        }
-    });
-    if let Some(show) = show {
-        show_spans(text, starts, events, *rest, *show);
-    }
-    // A failure in a document that goes on in the next call.
-    if let Some(error) = output.failure.take() {
-        let row = list_offsets.len() - 1;
-        failures.push((row, error.in_row(row)));
-    }
-}
-
-/// Show what `Cache::encode` has seen.
-fn show_spans(text: &[u8], starts: &[u32], events: &[(u32, Event)], rest: Option<&Rest>, show: Show) {
-    let mut events = events.iter().peekable();
-    for (span, bounds) in (0..).zip(starts.windows(2)) {
-        while let Some((_, event)) = events.next_if(|(at, _)| *at <= span) {
-            show_event(*event, show);
-        }
-        if bounds[0] & SKIP == 0 {
-            let pretoken = &text[bounds[0] as usize..(bounds[1] & !SKIP) as usize];
-            match rest {
-                Some(rest) => {
-                    rest.shown_pretokens(pretoken, |pretoken| show(Shown::Pretoken(pretoken.as_bytes())));
-                }
-                None if pretoken.is_empty() => {}
-                None => show(Shown::Pretoken(pretoken)),
-            }
-        }
-    }
-    events.for_each(|(_, event)| show_event(*event, show));
-}
-
-fn show_event(event: Event, show: Show) {
-    if let Event::Id(id) = event {
-        show(Shown::Id(id));
     }
 }

@@ -9,7 +9,7 @@ use crate::byte_alphabet;
 use crate::encoding::{check_stride, merge_encodings, Encoding};
 use crate::error::{Error, Result};
 use crate::patterns::tree::CodePointSet;
-use crate::pipeline::Finish;
+use crate::sink::Finish;
 use crate::spec::{self, Direction, TemplatePiece, TemplateToken, Truncation};
 use crate::truncation;
 use crate::unicode;

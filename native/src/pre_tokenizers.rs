@@ -86,6 +86,27 @@ impl PreTokenizer {
         }
     }
 
+    /// Whether the pre-tokenizer of a spec is one that cuts, and writes nothing.
+    pub fn only_cuts(spec: &spec::PreTokenizer) -> bool {
+        !matches!(
+            spec,
+            spec::PreTokenizer::ByteLevel { .. }
+                | spec::PreTokenizer::Metaspace { .. }
+                | spec::PreTokenizer::Sequence { .. }
+        )
+    }
+
+    /// Where it cuts a text: (start, end) of the pieces, in order. What a Metaspace and a ByteLevel write is not done.
+    pub fn spans(&self, text: &str) -> Result<Spans> {
+        match self {
+            PreTokenizer::Kinds(cutter) => Ok(cutter.spans(text)),
+            PreTokenizer::Split(split) | PreTokenizer::ByteLevel { split: Some(split), .. } => split.spans(text),
+            PreTokenizer::UnicodeScripts(scripts) => Ok(script_spans(scripts, text)),
+            PreTokenizer::FixedLength(length) => fixed_spans(text, *length),
+            _ => Ok(vec![(0, text.len())]),
+        }
+    }
+
     /// Whether the pieces depend on where in the document they stand.
     pub fn depends_on_place(&self) -> bool {
         match self {

@@ -142,17 +142,19 @@ impl Rest {
         Some(bounds.iter().map(count).collect())
     }
 
-    /// Add what the parts make of a piece without what is dropped, where that is to put a mark in front and nothing else;
-    /// else add nothing.
+    /// Add what the parts make of a piece without what is dropped, where that is to put a mark in front, or in the place of
+    /// the space there, and nothing else; else add nothing.
     fn mark_only(&self, kept: &[u8], pretokens: &mut Strings) -> bool {
-        let [PreTokenizer::Metaspace { replacement, prepend_scheme: PrependScheme::Always, .. }] = self.parts[..]
-        else {
-            return false;
-        };
+        let [PreTokenizer::Metaspace { replacement, prepend_scheme, .. }] = self.parts[..] else { return false };
         let mut mark = [0; 4];
         let mark = replacement.encode_utf8(&mut mark);
         let first = mark.as_bytes()[0];
-        if kept.is_empty() || kept.iter().fold(false, |any, &byte| any | (byte == b' ') | (byte == first)) {
+        let (kept, is_marked) = match kept.strip_prefix(b" ") {
+            Some(kept) => (kept, true),
+            None => (kept, prepend_scheme == PrependScheme::Always),
+        };
+        if !is_marked || kept.is_empty() || kept.iter().fold(false, |any, &byte| any | (byte == b' ') | (byte == first))
+        {
             return false;
         }
         match std::str::from_utf8(kept) {

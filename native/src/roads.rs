@@ -5,8 +5,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::added_parts::AddedParts;
 use crate::aligned::{AlignedRoad, TextRoad};
 use crate::cutter::Cutter;
+use crate::cutters::{if_supported, Cutters};
 use crate::error::Result;
 use crate::late::{flat_normalizers, Waiting};
 use crate::marks::Marks;
@@ -16,12 +18,12 @@ use crate::models::wordlevel::WordLevel;
 use crate::models::wordpiece::WordPiece;
 use crate::models::{PretokenModel, TokenModel};
 use crate::normalizers::Normalizer as Normalizers;
-use crate::patterns::tree::CodePointSet;
-use crate::pipeline::{ColumnRoad, Cutting, Road};
+use crate::patterns::tree::{CodePointSet, Node, Tree};
+use crate::pipeline::{ColumnRoad, Cutting, Prefix, Road};
 use crate::pre_tokenizers::PreTokenizer as PreTokenizers;
 use crate::rest::{Deferring, Rest};
 use crate::spaces::{Before, Seams, SpaceCutter};
-use crate::spec::{self, Model, Normalizer, Pattern, PreTokenizer, TokenizerSpec};
+use crate::spec::{self, Behavior, Model, Normalizer, Pattern, PreTokenizer, PrependScheme, TokenizerSpec};
 use crate::stations::Stations;
 use crate::tables::Tables;
 use crate::witness::{Watched, Witness};
@@ -49,8 +51,7 @@ impl Roads {
             flat_pre_tokenizers(part, "$.pre_tokenizer".to_owned(), &mut parts);
         }
         if let Model::BPE(model) = &spec.model {
-            if let Some((model, cutting)) = spaces_road(spec, model, &parts, tables)? {
-                let way = Way { cutting, normalizer: None, rest: None };
+            if let Some((model, way)) = spaces_road(spec, model, &stations, &parts, tables)? {
                 return Ok(Roads::put_together((stations, cached_pretokens), model, Input::Text, Some(way)));
             }
         }
@@ -102,7 +103,7 @@ impl Roads {
             return Roads { column, input, text, is_general: true, witness: None };
         };
         // What is cut for the cache there is less than a pretoken.
-        let is_whole = !matches!(cutting, Cutting::Spaces(_));
+        let is_whole = !matches!(cutting, Cutting::Spaces { .. });
         let witness = Arc::new(OnceLock::new());
         let rest = rest.map(Arc::new);
         let watching = (rest.clone(), Arc::clone(&witness));
@@ -205,7 +206,7 @@ fn plan(
         };
         if let Some(waiting) = waiting {
             if let Some((cutter, dropped)) = tables.make(|| Ok(waiting.cutter()))? {
-                let cutting = Cutting::Patterns { cutter, prefix_space: false };
+                let cutting = by_patterns(cutter.into());
                 let normalizer = waiting.whole.clone();
                 let rest = rest_of(&dropped, others, tables)?.with_late(waiting.late());
                 return Ok(Some((Input::Text, Way { cutting, normalizer, rest: Some(rest) })));
@@ -213,23 +214,32 @@ fn plan(
         }
         if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
             let rest = rest_of(&dropped, others, tables)?;
-            return Ok(Some((Input::Text, way(Cutting::Patterns { cutter, prefix_space: false }, Some(rest)))));
+            return Ok(Some((Input::Text, way(by_patterns(cutter.into()), Some(rest)))));
         }
     }
     // A ByteLevel first cuts, where it does, and then writes bytes; what comes after it sees these.
     let byte_level = parts.iter().position(|(_, part)| matches!(part, PreTokenizer::ByteLevel { .. }));
-    let mut prefix_space = false;
+    let metaspace = parts.iter().position(|(_, part)| matches!(part, PreTokenizer::Metaspace { .. }));
+    if let Some(at) = metaspace.filter(|&at| byte_level.is_none_or(|place| at < place)) {
+        return Ok(among_others(parts, at, tables)?.map(|(cutting, rest)| (Input::Text, way(cutting, Some(rest)))));
+    }
+    let mut prefix = Prefix::Nothing;
+    let mut before = None;
     let mut cutting: Vec<(String, &PreTokenizer)> = parts[..byte_level.unwrap_or(parts.len())].to_vec();
     if let Some((place, part)) = byte_level.map(|at| &parts[at]) {
         let PreTokenizer::ByteLevel { add_prefix_space, pattern, .. } = part else { return Ok(None) };
-        if *add_prefix_space && byte_level != Some(0) {
-            return Ok(None);
+        if *add_prefix_space {
+            prefix = Prefix::Space;
+            if !cutting.is_empty() {
+                let Some(cutters) = Cutters::build(&cutting, tables)? else { return Ok(None) };
+                before = Some(cutters);
+                cutting.clear();
+            }
         }
-        prefix_space = *add_prefix_space;
         cutting.extend(pattern.as_ref().map(|_| (place.clone(), *part)));
     }
-    let Some(cutter) = tables.make(|| if_supported(Cutter::build(&cutting)))? else { return Ok(None) };
-    let patterns = Cutting::Patterns { cutter, prefix_space };
+    let Some(cutters) = Cutters::build(&cutting, tables)? else { return Ok(None) };
+    let patterns = Cutting::Patterns { before, cutters, prefix };
     Ok(Some(match byte_level {
         None => (Input::Text, way(patterns, None)),
         Some(at) if at + 1 == parts.len() => (Input::ByteAlphabet, way(patterns, None)),
@@ -239,6 +249,10 @@ fn plan(
             (Input::Text, way(patterns, Some(Rest::new(None, [writing].into_iter().chain(after).collect()))))
         }
     }))
+}
+
+fn by_patterns(cutters: Cutters) -> Cutting {
+    Cutting::Patterns { before: None, cutters, prefix: Prefix::Nothing }
 }
 
 /// What is left to do behind a cutter that lets spaces belong to matches.
@@ -252,45 +266,91 @@ fn rest_of(dropped: &CodePointSet, others: &[(String, &PreTokenizer)], tables: &
     Ok(rest)
 }
 
-/// The road of the tokenizers that write spaces as a mark and keep documents whole; None where this is none of them.
+/// The way of a Metaspace at a place among other parts: what comes before it only cuts, and so does it itself, before each
+/// space and each mark. What it writes, and what comes after it, is left for the pieces.
+fn among_others(parts: &[(String, &PreTokenizer)], at: usize, tables: &mut Tables) -> Result<Option<(Cutting, Rest)>> {
+    let (place, part) = &parts[at];
+    let PreTokenizer::Metaspace { replacement, prepend_scheme, split: true } = **part else { return Ok(None) };
+    // Which pieces are at the start of the document is not known behind what cuts.
+    let (prefix, prepend_scheme) = match prepend_scheme {
+        PrependScheme::First if at > 0 => return Ok(None),
+        PrependScheme::First => (Prefix::FirstMark(replacement), PrependScheme::Never),
+        scheme => (Prefix::Nothing, scheme),
+    };
+    let point = |character: char| CodePointSet(vec![character as u32, character as u32 + 1]);
+    let sets = vec![point(' ').union(&point(replacement))];
+    let pattern = Pattern::Regex(Tree { sets, root: Node::Set(0), ..Tree::default() });
+    let before_marks = PreTokenizer::Split { pattern, behavior: Behavior::MergedWithNext, invert: false };
+    let mut cutting = parts[..at].to_vec();
+    cutting.push((place.clone(), &before_marks));
+    let Some(cutters) = Cutters::build(&cutting, tables)? else { return Ok(None) };
+    let writing = PreTokenizers::Metaspace { replacement, prepend_scheme, split: true };
+    let after = parts[at + 1..].iter().map(|part| PreTokenizers::build(part.1));
+    let rest = Rest::new(None, [writing].into_iter().chain(after).collect());
+    Ok(Some((Cutting::Patterns { before: None, cutters, prefix }, rest)))
+}
+
+/// The road of the tokenizers that write spaces as a mark and keep documents, or what is cut out of them, whole; None where
+/// this is none of them.
 fn spaces_road(
     spec: &TokenizerSpec,
     model: &spec::Bpe,
+    stations: &Stations,
     parts: &[(String, &PreTokenizer)],
     tables: &mut Tables,
-) -> Result<Option<(Bpe, Cutting)>> {
+) -> Result<Option<(Bpe, Way)>> {
     let mut normalizers = vec![];
     flat_normalizers(spec.normalizer.as_ref(), &mut normalizers);
     let is_space = |pattern: &Pattern| matches!(pattern, Pattern::String(text) if text == " ");
     let single = |text: &str| {
         let mut characters = text.chars();
-        characters.next().filter(|_| characters.next().is_none())
+        characters.next().filter(|mark| *mark != ' ' && characters.next().is_none())
     };
-    let (mut before, mut mark) = (Before::Never, None);
-    match normalizers[..] {
-        [] => {}
-        [Normalizer::Replace { pattern, content }] if is_space(pattern) => mark = single(content),
-        [Normalizer::Prepend { prepend }, Normalizer::Replace { pattern, content }]
-            if is_space(pattern) && prepend == content =>
+    let written = match normalizers.last() {
+        Some(Normalizer::Replace { pattern, content }) if is_space(pattern) => single(content),
+        _ => None,
+    };
+    let (mark, mut before, mut cutting) = match (written, parts.first()) {
+        (Some(mark), _) => (mark, Before::Never, parts.to_vec()),
+        (None, Some((_, &PreTokenizer::Metaspace { replacement, prepend_scheme, split: false })))
+            if replacement != ' ' =>
         {
-            mark = single(content);
-            before = Before::Always;
+            (replacement, Before::Missing(prepend_scheme), parts[1..].to_vec())
         }
         _ => return Ok(None),
+    };
+    // There is no space left to split at.
+    cutting.retain(|(_, part)| match part {
+        PreTokenizer::Split { behavior: Behavior::Removed, invert: true, .. } => true,
+        PreTokenizer::Split { pattern, .. } => !is_space(pattern),
+        _ => true,
+    });
+    if !cutting.iter().all(|(_, part)| PreTokenizers::only_cuts(part)) {
+        return Ok(None);
     }
-    match parts {
-        [] => {}
-        // The normalizer has left no space to split at.
-        [(_, PreTokenizer::Split { pattern, .. })] if is_space(pattern) && mark.is_some_and(|mark| mark != ' ') => {}
-        [(_, PreTokenizer::Metaspace { replacement, prepend_scheme, split: false })] if mark.is_none() => {
-            mark = Some(*replacement);
-            before = Before::Missing(*prepend_scheme);
-        }
-        _ => return Ok(None),
-    }
-    let Some(mark) = mark else { return Ok(None) };
     let in_second_pass = spec.added_tokens.in_force.iter().any(|token| token.normalized);
-    if in_second_pass && !normalizers.is_empty() {
+    // What a normalizer does that only writes marks need not be done.
+    let only_marks = match normalizers[..] {
+        [] => Some(before),
+        [Normalizer::Replace { .. }] => written.map(|_| Before::Never),
+        [Normalizer::Prepend { prepend }, Normalizer::Replace { content, .. }] if prepend == content => {
+            written.map(|_| Before::Always)
+        }
+        _ => None,
+    };
+    let mut plain = None;
+    let normalizes = match only_marks.filter(|_| cutting.is_empty() || normalizers.is_empty()) {
+        Some(only) if !in_second_pass || normalizers.is_empty() => {
+            before = only;
+            false
+        }
+        Some(only) => {
+            plain = AddedParts::new(&spec.added_tokens.in_force, mark)?.map(|parts| (parts, only));
+            true
+        }
+        None => true,
+    };
+    if normalizes && stations.need_places() {
         return Ok(None);
     }
     let built = tables.make(|| {
@@ -298,14 +358,17 @@ fn spaces_road(
         let seams = if_supported(Seams::build(&bpe, &model.merges, mark))?;
         Ok(seams.map(|seams| (bpe, seams)))
     })?;
-    Ok(built.map(|(bpe, seams)| (bpe, Cutting::Spaces(SpaceCutter::new(seams, mark, before)))))
-}
-
-/// None: the general road has to do.
-fn if_supported<T>(built: Result<T>) -> Result<Option<T>> {
-    match built {
-        Ok(built) => Ok(Some(built)),
-        Err(error) if error.code == "native-unsupported" => Ok(None),
-        Err(error) => Err(error),
-    }
+    let Some((bpe, seams)) = built else { return Ok(None) };
+    let first = match &cutting[..] {
+        [] => None,
+        cutting => match Cutters::build(cutting, tables)? {
+            Some(cutters) => Some(cutters),
+            None => return Ok(None),
+        },
+    };
+    let has_marks = normalizes && written.is_some();
+    let normalizer = stations.normalizer.clone().filter(|_| normalizes);
+    let cutter = SpaceCutter::new(seams, mark, before);
+    let cutting = Cutting::Spaces { before: first, cutter, has_marks, plain };
+    Ok(Some((bpe, Way { cutting, normalizer, rest: None })))
 }

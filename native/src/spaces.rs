@@ -9,7 +9,10 @@
 //!
 //! Spaces in the text stand for the mark that the normalizer or Metaspace would write, so nothing need be rewritten.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
+use crate::marks::write_spaces;
 use crate::models::bpe::Bpe;
 use crate::models::characters::code_point;
 use crate::spec::PrependScheme;
@@ -30,6 +33,7 @@ pub enum Before {
 /// Knows where pieces can be cut.
 pub struct SpaceCutter {
     mark: char,
+    finder: memchr::memmem::Finder<'static>,
     before: Before,
     seams: Seams,
 }
@@ -115,12 +119,35 @@ impl Seams {
 impl SpaceCutter {
     /// Put the seams of a model whose spaces stand for `mark` to use.
     pub fn new(seams: Seams, mark: char, before: Before) -> SpaceCutter {
-        SpaceCutter { mark, before, seams }
+        let finder = memchr::memmem::Finder::new(mark.encode_utf8(&mut [0; 4]).as_bytes()).into_owned();
+        SpaceCutter { mark, finder, before, seams }
+    }
+
+    /// Write a piece with its marks as spaces.
+    pub fn write_spaces(&self, piece: &str, buffer: &mut Vec<u8>) {
+        write_spaces(&self.finder, piece, buffer);
+    }
+
+    /// A piece with its spaces as marks, and with the one that is put in front.
+    pub fn marked<'a>(&self, piece: &'a str, is_at_start: bool) -> Cow<'a, str> {
+        let puts_mark = self.puts_space_before(piece, is_at_start);
+        if !puts_mark && !piece.contains(' ') {
+            return Cow::Borrowed(piece);
+        }
+        let mut marked = String::with_capacity(piece.len() + piece.len() / 2);
+        marked.extend(puts_mark.then_some(self.mark));
+        marked.extend(piece.chars().map(|character| if character == ' ' { self.mark } else { character }));
+        Cow::Owned(marked)
     }
 
     /// Whether a space comes before a piece; `is_at_start`: the piece begins its document.
     pub fn puts_space_before(&self, piece: &str, is_at_start: bool) -> bool {
-        let is_wanted = match self.before {
+        self.wants_space(self.before, piece, is_at_start)
+    }
+
+    /// The same by another rule.
+    pub fn wants_space(&self, before: Before, piece: &str, is_at_start: bool) -> bool {
+        let is_wanted = match before {
             Before::Never => false,
             Before::Always => return true,
             Before::Missing(PrependScheme::Always) => true,
@@ -199,6 +226,22 @@ mod tests {
         assert_eq!(cut(" aббa▁a 中文中"), [" aбб", "a", "▁a", " ", "中文", "中"]);
         let long = " a".repeat(BLOCK) + &"aб".repeat(BLOCK);
         assert_eq!(cut(&long).concat(), long);
+        let written = |cutter: &SpaceCutter, piece: &str, is_at_start: bool| {
+            let (marked, mut buffer) = (cutter.marked(piece, is_at_start).into_owned(), vec![]);
+            cutter.write_spaces(&marked, &mut buffer);
+            (marked, String::from_utf8(buffer).unwrap())
+        };
+        assert_eq!(written(&cutter, "é ▁b", true), ("é▁▁b".into(), "é  b".into()));
+        let first = SpaceCutter { before: Before::Missing(PrependScheme::First), ..cutter };
+        assert_eq!(written(&first, "a", true), ("▁a".into(), " a".into()));
+        assert_eq!(written(&first, "a", false), ("a".into(), "a".into()));
+        assert_eq!(written(&first, "▁a", true), ("▁a".into(), " a".into()));
+        let cut = |text: &str| {
+            let mut starts = vec![];
+            first.cut(text.as_bytes(), &[(0, text.len())], &mut starts);
+            starts.push(text.len() as u32);
+            starts.windows(2).map(|bounds| text[bounds[0] as usize..bounds[1] as usize].to_owned()).collect::<Vec<_>>()
+        };
         assert_eq!(cut(&long).len(), 2 * BLOCK);
     }
 }

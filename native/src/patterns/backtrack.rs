@@ -7,7 +7,11 @@
 //! It is told how much work it may do. What needs more goes to `machine.rs`, which remembers where it failed, and is
 //! slower where that is no help.
 
+use std::sync::OnceLock;
+
 use super::tree::{AnchorKind, CodePointSet, Node, Tree};
+use crate::character_table::CharacterSet;
+use crate::locks::made_once;
 
 /// One instruction of the matcher.
 #[derive(Clone, Debug)]
@@ -28,6 +32,16 @@ enum Step {
     /// Run a part of the program by itself; go on after it where it matches (or not).
     Look {
         end: usize,
+        negated: bool,
+    },
+    /// The next characters are of these sets (or not all of them).
+    LookAt {
+        sets: Vec<usize>,
+        negated: bool,
+    },
+    /// The character before is of a set (or not).
+    LookBack {
+        set: usize,
         negated: bool,
     },
     /// The same backwards: it has to match from some place before up to here, so many characters away.
@@ -60,17 +74,23 @@ enum Step {
 pub(super) struct FastSet {
     ascii: [bool; 128],
     all: CodePointSet,
+    /// The same as a table, which is made when it is asked for the first time.
+    table: OnceLock<CharacterSet>,
 }
 
 impl FastSet {
     pub(super) fn new(set: &CodePointSet) -> FastSet {
-        FastSet { ascii: std::array::from_fn(|code| set.contains(code as u32)), all: set.clone() }
+        FastSet {
+            ascii: std::array::from_fn(|code| set.contains(code as u32)),
+            all: set.clone(),
+            table: OnceLock::new(),
+        }
     }
 
     pub(super) fn contains(&self, character: char) -> bool {
         match self.ascii.get(character as usize) {
             Some(&is_in) => is_in,
-            None => self.all.contains(character as u32),
+            None => made_once(&self.table, || CharacterSet::of_set(&self.all)).contains(character),
         }
     }
 }
@@ -81,6 +101,8 @@ pub struct Matcher {
     steps: Vec<Step>,
     sets: Vec<FastSet>,
     slots: usize,
+    /// What a match begins with, where that is known.
+    first: Option<FastSet>,
 }
 
 /// The work that was allowed is done, and the matcher has no answer.
@@ -118,7 +140,9 @@ enum Choice {
 impl Matcher {
     /// Compile a tree.
     pub fn build(tree: &Tree) -> Matcher {
-        let mut matcher = Matcher { steps: vec![], sets: tree.sets.iter().map(FastSet::new).collect(), slots: 0 };
+        let mut matcher =
+            Matcher { steps: vec![], sets: tree.sets.iter().map(FastSet::new).collect(), slots: 0, first: None };
+        matcher.first = tree.first.as_ref().map(FastSet::new);
         matcher.emit(&tree.root);
         matcher.steps.push(Step::Accept);
         matcher
@@ -157,6 +181,13 @@ impl Matcher {
                     self.steps[at] = Step::Atomic { end: self.steps.len() };
                 }
             },
+            Node::Look { body, behind, negated } if sets_of(body).is_some_and(|sets| !behind || sets.len() == 1) => {
+                let (sets, negated) = (sets_of(body).expect("just asked"), *negated);
+                self.steps.push(match *behind {
+                    true => Step::LookBack { set: sets[0], negated },
+                    false => Step::LookAt { sets, negated },
+                });
+            }
             Node::Look { body, behind, negated } => {
                 let at = self.hole();
                 self.emit(body);
@@ -234,11 +265,16 @@ impl Matcher {
         work_of_attempt: u64,
     ) -> Result<Option<(usize, usize)>, OutOfWork> {
         let mut slots = vec![usize::MAX; self.slots];
+        let mut stack = vec![];
         let mut at = search_start;
         loop {
+            if let Some(first) = &self.first {
+                let Some(place) = text[at..].find(|character| first.contains(character)) else { return Ok(None) };
+                at += place;
+            }
             work.spend(1)?;
             let before = work.0;
-            let found = self.run(0, text, search_start, at, None, &mut slots, work)?;
+            let found = self.run_on(&mut stack, 0, text, search_start, at, None, &mut slots, work)?;
             if before - work.0 > work_of_attempt {
                 return Err(OutOfWork);
             }
@@ -263,8 +299,25 @@ impl Matcher {
         slots: &mut [usize],
         work: &mut Work,
     ) -> Result<Found, OutOfWork> {
+        self.run_on(&mut vec![], first, text, origin, at, must_end, slots, work)
+    }
+
+    /// The same with a stack that is given, and has room.
+    #[allow(clippy::too_many_arguments)]
+    fn run_on(
+        &self,
+        stack: &mut Vec<Choice>,
+        first: usize,
+        text: &str,
+        origin: usize,
+        at: usize,
+        must_end: Option<usize>,
+        slots: &mut [usize],
+        work: &mut Work,
+    ) -> Result<Found, OutOfWork> {
         let character = |at: usize| text[at..].chars().next();
-        let mut stack = vec![Choice::At(first, at)];
+        stack.clear();
+        stack.push(Choice::At(first, at));
         let mut began = None;
         'choices: while let Some(choice) = stack.pop() {
             let (mut step, mut at) = match choice {
@@ -340,6 +393,19 @@ impl Matcher {
                         step = *end;
                         continue;
                     }
+                    Step::LookAt { sets, negated } => {
+                        let mut next = text[at..].chars();
+                        let is_found = sets.iter().all(|&set| next.next().is_some_and(|c| self.sets[set].contains(c)));
+                        if is_found == *negated {
+                            continue 'choices;
+                        }
+                    }
+                    Step::LookBack { set, negated } => {
+                        let before = text[..at].chars().next_back();
+                        if before.is_some_and(|before| self.sets[*set].contains(before)) == *negated {
+                            continue 'choices;
+                        }
+                    }
                     Step::Behind { end, negated, shortest, longest } => {
                         let mut found = false;
                         let mut from = Some(at);
@@ -409,6 +475,21 @@ impl Matcher {
 
     fn holds(&self, kind: AnchorKind, word: usize, text: &str, origin: usize, at: usize) -> bool {
         holds(kind, |character| self.sets[word].contains(character), text, origin, at)
+    }
+}
+
+/// The sets of the characters of a node, if it is one after the other.
+fn sets_of(node: &Node) -> Option<Vec<usize>> {
+    match node {
+        Node::Set(set) => Some(vec![*set]),
+        Node::Sequence(parts) if !parts.is_empty() => {
+            let one = |part: &Node| match part {
+                Node::Set(set) => Some(*set),
+                _ => None,
+            };
+            parts.iter().map(one).collect()
+        }
+        _ => None,
     }
 }
 

@@ -123,7 +123,11 @@ def degree(node: Node, can_fail_after: bool = False) -> int:
             return max(degree(branch, can_fail_after) for branch in branches)
         case Repeat():
             if is_loop(node):
-                return (1 if can_fail_after else 0) if _is_simple(node.body) else EXPONENTIAL
+                if _is_simple(node.body):
+                    return 1 if can_fail_after else 0
+                # A round that fails leaves the loop, and nothing after it goes back into the rounds before.
+                is_left_for_good = not can_fail_after and node.minimum <= 1 and minimum_length(node.body) > 0
+                return 0 if is_left_for_good and degree(node.body) == 0 else EXPONENTIAL
             return degree(node.body, can_fail_after or (node.maximum or 0) > 1) * max(1, node.maximum or 0)
         case Atomic() | Look():
             return degree(node.body)
