@@ -34,6 +34,8 @@ pub struct Late {
     normalizer: Arc<Normalizer>,
     /// What is dropped at the ends of a normalized piece.
     dropped: CharacterSet,
+    /// For each byte, whether what is dropped may begin with it.
+    begins_dropped: [bool; 256],
     /// Parts of the added tokens that are looked for in normalized text: they are in the raw text as they are.
     sought: Vec<Finder<'static>>,
 }
@@ -53,6 +55,29 @@ impl Late {
     /// A normalized piece without what is dropped.
     pub fn kept<'a>(&self, piece: &'a str) -> &'a str {
         piece.trim_matches(|character| self.dropped.contains(character))
+    }
+
+    /// Append a normalized piece. False: it is not UTF-8.
+    pub fn write_piece(&self, piece: &[u8], result: &mut Vec<u8>) -> bool {
+        if self.normalizer.mapping().is_some_and(|mapping| mapping.apply_short(piece, result)) {
+            return true;
+        }
+        let Ok(text) = std::str::from_utf8(piece) else { return false };
+        let mut written = String::new();
+        self.write(text, &mut written);
+        result.extend_from_slice(written.as_bytes());
+        true
+    }
+
+    /// A normalized piece without what is dropped, which is at both ends or at none.
+    pub fn kept_bytes<'a>(&self, mut piece: &'a [u8]) -> &'a [u8] {
+        while let [b' ', inner @ .., b' '] = piece {
+            piece = inner;
+        }
+        if piece.first().is_none_or(|&first| !self.begins_dropped[usize::from(first)]) {
+            return piece;
+        }
+        std::str::from_utf8(piece).map_or(piece, |piece| self.kept(piece).as_bytes())
     }
 }
 
@@ -164,7 +189,15 @@ impl Waiting {
 
     /// What waits, behind that cutter.
     pub fn late(self) -> Late {
-        Late { normalizer: self.normalizer, dropped: CharacterSet::of_set(&self.dropped), sought: self.sought }
+        let mut begins_dropped = [false; 256];
+        let first_byte = |code: u32| char::from_u32(code).map_or(0, |c| c.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+        for range in self.dropped.0.chunks_exact(2) {
+            // No range is in two parts, of which surrogates are in the middle.
+            let bytes = usize::from(first_byte(range[0]))..=usize::from(first_byte(range[1] - 1));
+            begins_dropped[bytes].fill(true);
+        }
+        let dropped = CharacterSet::of_set(&self.dropped);
+        Late { normalizer: self.normalizer, dropped, begins_dropped, sought: self.sought }
     }
 }
 

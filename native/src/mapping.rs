@@ -5,6 +5,7 @@
 
 use crate::character_table::CharacterTable;
 use crate::hash::FastMap;
+use crate::models::characters::code_point;
 use crate::patterns::classes::ascii_prefix;
 
 const KEPT: u32 = 0;
@@ -14,9 +15,11 @@ const APART: u32 = 2;
 const STRANGE: u32 = 3;
 const FIRST_TEXT: u32 = 4;
 
-/// Of an ASCII character: it has to be looked up in the table.
+/// Of a byte: its character has to be looked up in the table.
 const NO_BYTE: u8 = 0xFF;
 const BLOCK: usize = 64;
+/// Bytes of a short text.
+const SHORT: usize = 128;
 
 /// What becomes of a character that does not stay as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +38,13 @@ pub struct Mapping {
     table: CharacterTable<u32>,
     texts: Vec<String>,
     known: FastMap<String, u32>,
-    ascii: [u8; 128],
+    /// What becomes of a byte that is a character, if that is one, too; else `NO_BYTE`.
+    ascii: [u8; 256],
 }
 
 impl Default for Mapping {
     fn default() -> Mapping {
-        let ascii = std::array::from_fn(|byte| byte as u8);
+        let ascii = std::array::from_fn(|byte| if byte < 0x80 { byte as u8 } else { NO_BYTE });
         Mapping { table: CharacterTable::new(KEPT), texts: vec![], known: FastMap::default(), ascii }
     }
 }
@@ -48,7 +52,7 @@ impl Default for Mapping {
 impl Mapping {
     fn set(&mut self, code: u32, value: u32) {
         self.table.update(code, |_| value);
-        if let Some(byte) = self.ascii.get_mut(code as usize) {
+        if let Some(byte) = self.ascii[..0x80].get_mut(code as usize) {
             let single = value.checked_sub(FIRST_TEXT).map(|number| self.texts[number as usize].as_bytes());
             *byte = match (value, single) {
                 (KEPT, _) => code as u8,
@@ -139,6 +143,58 @@ impl Mapping {
         text.chars().any(|character| !self.keeps(character))
     }
 
+    /// Append what becomes of a short text, which is UTF-8. False: it has a character that the table does not know, or it is
+    /// not short; nothing is appended then.
+    pub fn apply_short(&self, text: &[u8], result: &mut Vec<u8>) -> bool {
+        if text.len() > SHORT {
+            return false;
+        }
+        let begun = result.len();
+        // Most characters stay, or become one of their length.
+        result.extend_from_slice(text);
+        let (mut at, mut to) = (0, begun);
+        while at < text.len() {
+            let byte = self.ascii[usize::from(text[at])];
+            if byte < 0x80 {
+                result[to] = byte;
+                (at, to) = (at + 1, to + 1);
+                continue;
+            }
+            let (code, length) = code_point(&text[at..]);
+            let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+            let value = self.table.get(character);
+            let here = at;
+            at = text.len().min(at + length);
+            match value {
+                KEPT => to += length,
+                STRANGE => {
+                    result.truncate(begun);
+                    return false;
+                }
+                FIRST_TEXT.. if self.texts[(value - FIRST_TEXT) as usize].len() == length => {
+                    let new = self.texts[(value - FIRST_TEXT) as usize].as_bytes();
+                    result[to..to + length].copy_from_slice(new);
+                    to += length;
+                }
+                _ => {
+                    result.truncate(to);
+                    match value {
+                        DROPPED => {}
+                        APART => {
+                            result.push(b' ');
+                            result.extend_from_slice(&text[here..at]);
+                            result.push(b' ');
+                        }
+                        number => result.extend_from_slice(self.texts[(number - FIRST_TEXT) as usize].as_bytes()),
+                    }
+                    to = result.len();
+                    result.extend_from_slice(&text[at..]);
+                }
+            }
+        }
+        true
+    }
+
     /// Append the mapped text. False: it has a character that the table does not know; nothing is appended then.
     pub fn apply(&self, text: &str, result: &mut String) -> bool {
         let begun = result.len();
@@ -203,6 +259,35 @@ impl Mapping {
             match std::str::from_utf8(&mapped[..block.len()]) {
                 Ok(mapped) if odd < 0x80 => result.push_str(mapped),
                 _ => block.chars().for_each(|character| self.of_character(character, |part| result.push_str(part))),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_are_mapped_as_others() {
+        let mut mapping = Mapping::default();
+        [("A", "a"), ("B", "ß"), ("É", "é"), ("é", "e"), ("ß", "ss"), ("中", "一"), ("C", "😀"), ("😀", "x")]
+            .iter()
+            .for_each(|(character, text)| mapping.replace(character.chars().next().unwrap() as u32, text));
+        mapping.drop_all([0, 0x301]);
+        mapping.set_apart(0x4E00..0x4E10);
+        mapping.refuse([0x302E]);
+        let characters =
+            ["A", "B", "C", "a", "É", "é", "ß", "中", "一", "文", "😀", "🙂", "\0", "\u{301}", "\u{302e}", "ö"];
+        let texts = characters.iter().flat_map(|one| characters.iter().map(move |two| [*one, *two]));
+        for [one, two] in texts {
+            for text in [one.to_owned(), format!("{one}{two}"), format!("{two}x{one}{two}{one}"), two.repeat(200)] {
+                let mut expected = String::from("é");
+                let is_mapped = mapping.apply(&text, &mut expected) && text.len() <= SHORT;
+                let mut found = "é".as_bytes().to_vec();
+                assert_eq!(mapping.apply_short(text.as_bytes(), &mut found), is_mapped, "{text:?}");
+                let expected = if is_mapped { expected } else { "é".to_owned() };
+                assert_eq!(std::str::from_utf8(&found), Ok(&expected[..]), "{text:?}");
             }
         }
     }

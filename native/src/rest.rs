@@ -94,16 +94,21 @@ impl Rest {
 
     /// All pieces without what is dropped, after what waits of the normalizer; None: there are bytes that are not UTF-8, or
     /// they are too long together.
-    fn all_kept<'a>(&self, pieces: &[&'a [u8]], normalized: &'a mut Strings) -> Option<Vec<&'a [u8]>> {
+    fn all_kept<'a>(&self, pieces: &[&'a [u8]], normalized: &'a mut Vec<u8>) -> Option<Vec<&'a [u8]>> {
         let kept = pieces.iter().map(|piece| self.kept_bytes(piece));
         let Some(late) = &self.late else { return Some(kept.collect()) };
+        let mut ends = Vec::with_capacity(pieces.len());
+        normalized.reserve(pieces.iter().map(|piece| piece.len()).sum());
         for piece in kept {
-            let piece = std::str::from_utf8(piece).ok()?;
-            normalized.push_with(|text| late.write(piece, text));
+            if !late.write_piece(piece, normalized) {
+                return None;
+            }
+            ends.push(normalized.len());
         }
-        let kept: Vec<&[u8]> = normalized.iter().map(|piece| late.kept(piece).as_bytes()).collect();
-        checked_length(kept.iter().map(|piece| piece.len()).sum()).ok()?;
-        Some(kept)
+        checked_length(normalized.len()).ok()?;
+        let mut start = 0;
+        let bounds = ends.iter().map(|&end| std::mem::replace(&mut start, end)..end);
+        Some(bounds.map(|bounds| late.kept_bytes(&normalized[bounds])).collect())
     }
 
     /// Write the pretokens of all pieces without what is dropped, of which a ByteLevel is the rest; gives how many each
@@ -275,7 +280,7 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
         places.clear();
-        let mut normalized = Strings::default();
+        let mut normalized = vec![];
         let Some(kept) = self.rest.all_kept(pieces, &mut normalized) else {
             // Each of them alone says what is wrong with it.
             places.resize(pieces.len(), None);
