@@ -9,6 +9,7 @@ pub mod byte_characters;
 pub mod characters;
 pub mod merges;
 pub mod numbered_merges;
+pub mod sure_pairs;
 pub mod trie;
 pub mod unigram;
 pub mod vocabulary;

@@ -376,7 +376,6 @@ impl PretokenModel for Bpe {
         ids: &mut Vec<u32>,
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
-        places.clear();
         places.resize(pretokens.len(), None);
         let whole = match &self.numbered {
             Some(numbered) => numbered.unmerged.as_ref(),
@@ -402,8 +401,9 @@ impl PretokenModel for Bpe {
                 }
             }
         }
-        if let Some(numbered) = &self.numbered {
-            numbered.merge(pretokens, rest.iter().copied(), &mut scratch.rows, ids, places);
+        match &self.numbered {
+            Some(numbered) => numbered.merge(pretokens, rest.iter().copied(), &mut scratch.rows, ids, places),
+            None => rest.iter().for_each(|&number| places[number as usize] = None),
         }
         for &number in &rest {
             let place = &mut places[number as usize];

@@ -8,7 +8,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::numbered_merges::FirstSymbols;
+use super::numbered_merges::{FirstSymbols, Room};
+use super::sure_pairs::SurePairs;
 use crate::hash::FastMap;
 use crate::stored_struct;
 use crate::tables::Table;
@@ -48,7 +49,7 @@ impl ByteCharacters {
     /// characters: number and parts.
     pub fn build(
         merges: &[[u32; 3]],
-        ends: impl Fn(u32) -> (u8, u8),
+        ends: impl Fn(u32) -> (u32, u32),
         characters: &[(char, u32, Parts)],
     ) -> Option<ByteCharacters> {
         // For each part at a border, and each byte beyond it, the lowest number of a merge of the two.
@@ -154,12 +155,15 @@ impl ByteCharacters {
 
 impl FirstSymbols for ByteCharacters {
     #[inline(always)]
-    fn write(&self, pretoken: &[u8], mut each: impl FnMut(u32)) -> bool {
+    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32)) -> bool {
+        sure.find(pretoken, &mut room.found);
         let mut place = 0;
         while place < pretoken.len() {
             let (symbol, length) = self.at(pretoken, place);
-            each(symbol);
-            place += length;
+            let merged = room.found[place + 1];
+            let is_pair = length == 1 && merged != 0;
+            each(if is_pair { merged } else { symbol });
+            place += if is_pair { 2 } else { length };
         }
         true
     }

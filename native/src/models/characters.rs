@@ -1,7 +1,8 @@
 //! The symbols that characters are at the beginning: as ids, and as numbers for `numbered_merges.rs`.
 
 use super::bpe::Input;
-use super::numbered_merges::FirstSymbols;
+use super::numbered_merges::{FirstSymbols, Room, LONGEST};
+use super::sure_pairs::SurePairs;
 use super::vocabulary::Vocabulary;
 use crate::byte_alphabet;
 use crate::hash::FastMap;
@@ -12,6 +13,8 @@ use crate::tables::Table;
 pub const NO_ID: u32 = u32::MAX;
 /// Numbers of these are in one table by pairs: ASCII, and ASCII at the end of a pretoken where that makes other symbols.
 const NEAR: usize = 256;
+/// The class of all that have none of their own.
+const SHARED: u8 = 255;
 /// The page of what has no number.
 const NOWHERE: u16 = 2;
 
@@ -242,9 +245,50 @@ impl CharacterNumbers {
     }
 }
 
+impl CharacterNumbers {
+    /// The class of a symbol (`sure_pairs.rs`): its number, but where pretokens are bytes it is the byte, if it is not the last.
+    #[inline(always)]
+    fn class(&self, number: u32, byte: Option<u8>) -> u8 {
+        match (self.are_bytes, byte) {
+            (true, Some(byte)) => byte,
+            (true, None) => SHARED,
+            (false, _) => number.min(u32::from(SHARED)) as u8,
+        }
+    }
+
+    /// The classes that symbols have of their own.
+    pub fn own_classes(&self) -> impl Fn(u32) -> Option<u8> {
+        let mut classes: FastMap<u32, u8> = FastMap::default();
+        let mut has_two_classes = false;
+        for byte in (0..SHARED).filter(|_| self.are_bytes) {
+            let code = byte_alphabet::character_of(byte) as usize;
+            let [number, last] = self.numbers[usize::from(self.pages[code >> 6]) << 6 | code & 63];
+            if number != NO_ID {
+                classes.insert(number, byte);
+                has_two_classes |= number == last || Some(number) == self.unknown.token;
+            }
+        }
+        if has_two_classes {
+            classes.clear();
+        }
+        let are_bytes = self.are_bytes;
+        move |number| match are_bytes {
+            true => classes.get(&number).copied(),
+            false => u8::try_from(number).ok().filter(|&class| class != SHARED),
+        }
+    }
+}
+
 impl FirstSymbols for CharacterNumbers {
     #[inline(always)]
-    fn write(&self, pretoken: &[u8], mut each: impl FnMut(u32)) -> bool {
+    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32)) -> bool {
+        let Room { numbers, classes, found } = room;
+        let (mut count, mut own) = (0, 0);
+        let mut push = |number: u32, class: u8| {
+            (numbers[count % LONGEST], classes[count % LONGEST]) = (number, class);
+            count += 1;
+            own += u32::from(class != SHARED);
+        };
         let mut at = 0;
         let mut is_fusing = false;
         while at < pretoken.len() {
@@ -253,29 +297,42 @@ impl FirstSymbols for CharacterNumbers {
                 false => code_point(&pretoken[at..]),
             };
             let Some(&page) = self.pages.get((code >> 6) as usize) else { return false };
-            let cell = self.numbers[usize::from(page) << 6 | (code & 63) as usize];
-            let number = cell[usize::from(at + length >= pretoken.len())];
+            let is_last = at + length >= pretoken.len();
+            let number = self.numbers[usize::from(page) << 6 | (code & 63) as usize][usize::from(is_last)];
             let spelled = at;
             at += length;
             if number != NO_ID {
                 is_fusing = false;
-                each(number);
+                push(number, self.class(number, (!is_last).then_some(pretoken[spelled])));
                 continue;
             }
             match (&self.unknown.bytes, self.unknown.token) {
                 (Some(bytes), _) => {
                     let Some(spelled) = pretoken.get(spelled..at) else { return false };
-                    spelled.iter().for_each(|&byte| each(bytes[usize::from(byte)]));
+                    for number in spelled.iter().map(|&byte| bytes[usize::from(byte)]) {
+                        push(number, self.class(number, None));
+                    }
                 }
                 (None, Some(NO_ID)) => return false,
                 (None, Some(token)) => {
                     if !(is_fusing && self.unknown.fuses) {
-                        each(token);
+                        push(token, self.class(token, None));
                     }
                     is_fusing = true;
                 }
                 (None, None) => {}
             }
+        }
+        if own < 2 {
+            numbers[..count].iter().for_each(|&number| each(number));
+            return true;
+        }
+        sure.find(&classes[..count], found);
+        let mut place = 0;
+        while place < count {
+            let merged = found[place + 1];
+            each(if merged != 0 { merged } else { numbers[place] });
+            place += 1 + usize::from(merged != 0);
         }
         true
     }
