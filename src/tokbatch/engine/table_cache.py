@@ -23,8 +23,8 @@ from typing import Any
 from tokbatch._version import __version__
 
 SETTING = "TOKBATCH_CACHE"
-LEAST_BYTES = 1 << 20
-"""Entries of a model, packed, below which tables are not worth a file: they are built in some 20 ms."""
+LEAST_BYTES = 1 << 14
+"""Entries of a model, packed, below which tables are not worth a file: those of a thousand tokens."""
 MOST_BYTES = 2 << 30
 """All files together; the ones that were not used for the longest time go."""
 _SUFFIX, _UNFINISHED = ".tables", ".unfinished"
