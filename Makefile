@@ -19,6 +19,7 @@ $(STAMP): pyproject.toml setup.py src/tokbatch/_version.py native/Cargo.toml nat
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m compileall -q src/tokbatch
 	@touch $(STAMP)
 
 demo: $(STAMP)  ## tokenize the sample corpus and print what was lost, file by file

@@ -5,7 +5,8 @@ import sys
 
 from tokbatch import job, sample
 
-LOADED = "import sys; print(sorted(name for name in ('numpy', 'pandas', 'pyarrow', 'datasets') if name in sys.modules))"
+NAMES = ("numpy", "pandas", "dill", "pyarrow", "datasets")
+LOADED = f"import sys; print(sorted(name for name in {NAMES} if name in sys.modules))"
 TRANSFORM = """
 from tokbatch.batch.lean_arrow import import_lean_arrow
 assert import_lean_arrow()
@@ -46,6 +47,50 @@ import numpy, pandas
 print(numpy.arange(3).sum(), pandas.Series([1, 2]).sum())
 """
     assert run(code) == ["3 3"]
+
+
+def test_the_functions_of_pyarrow_are_all_there():
+    """Also where they want more of their documentation than there is for them."""
+    code = """
+import inspect, sys, types
+from tokbatch.batch import lean_arrow
+if sys.argv[1] == "demanding":
+    class Reader(types.ModuleType):
+        @property
+        def NumpyDocString(self):
+            raise AttributeError
+    lean_arrow.types = types.SimpleNamespace(ModuleType=Reader)
+if sys.argv[1] == "plain":
+    import numpy, pandas
+    import pyarrow.compute as pc
+else:
+    assert lean_arrow.import_lean_arrow()
+    pc = sys.modules["pyarrow.compute"]
+print(sorted(name for name in dir(pc) if callable(getattr(pc, name))))
+times = pc.strptime(pc.utf8_lower(["A", "1970"]), format="%Y", unit="s", error_is_null=True)
+print(times.to_pylist(), inspect.signature(pc.strptime))
+print("Parameters" in pc.strptime.__doc__ and "error_is_null :" in pc.strptime.__doc__)
+"""
+    plain, demanding, lean = (run(code, how) for how in ("plain", "demanding", "lean"))
+    assert demanding == plain
+    assert lean[:2] == plain[:2]
+    assert (plain[2], lean[2]) == ("True", "False")
+
+
+def test_nothing_is_collected_while_modules_load():
+    code = """
+import gc
+from tokbatch.batch.lean_arrow import without_collecting
+for was_enabled in (True, False):
+    (gc.enable if was_enabled else gc.disable)()
+    try:
+        with without_collecting():
+            assert not gc.isenabled()
+            raise ImportError
+    except ImportError:
+        print(gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+    assert run(code) == ["True True", "False True"]
 
 
 def test_where_they_are_already_nothing_is_hidden():

@@ -151,7 +151,7 @@ def run(
         tokbatch run job.toml --set output.path=out/try --set run.workers=2
         tokbatch run job.toml --resume
     """
-    from tokbatch.batch.lean_arrow import import_lean_arrow
+    from tokbatch.batch.lean_arrow import import_lean_arrow, without_collecting
     from tokbatch.job.config import load_config
 
     if resume and overwrite:
@@ -159,16 +159,17 @@ def run(
     loaded = load_config(config, set or ())
     if loaded.input.dataset is None:
         import_lean_arrow()
-    from tokbatch.job.progress import (
-        count,
-        duration,
-        left_out_of_rows,
-        megabytes,
-        progress_for_people,
-        rate,
-        skipped,
-    )
-    from tokbatch.job.run import run_job
+    with without_collecting():
+        from tokbatch.job.progress import (
+            count,
+            duration,
+            left_out_of_rows,
+            megabytes,
+            progress_for_people,
+            rate,
+            skipped,
+        )
+        from tokbatch.job.run import run_job
 
     if resume and not loaded.output_path.exists():
         _say(f"nothing to resume: there is no {_shown(loaded.output_path)} yet; a new job begins")
