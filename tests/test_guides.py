@@ -15,7 +15,7 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from clusters import ray_cluster, spark_session
 from tokbatch import sample

@@ -54,7 +54,7 @@ FORBIDDEN = [
     ("pyarrow", {"batch", "hub", "tokenizer", "job", "frontends"}),
     ("datasets", {"job", "frontends"}),
     ("multiprocess", {"job", "frontends"}),
-    ("typer", {"frontends"}),
+    ("click", {"frontends"}),
     ("tokenizers", set()),
     ("transformers", set()),
     ("unicodedata", {"job", "frontends"}),  # names of characters for people; never a fact that an id depends on

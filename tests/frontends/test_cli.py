@@ -8,7 +8,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import tokbatch as tb
 from corpora import write_config, write_corpus

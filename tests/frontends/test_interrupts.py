@@ -46,7 +46,7 @@ def told(code, *arguments):
     return done.stderr
 
 
-@pytest.mark.parametrize("name", ["typer", "tokbatch.job.prepare", "pyarrow"])
+@pytest.mark.parametrize("name", ["click", "tokbatch.job.prepare", "pyarrow"])
 def test_in_an_import(tmp_path, name):
     write_corpus(tmp_path, "a.parquet", 3)
     assert told(IN_AN_IMPORT, name, "plan", write_config(tmp_path)) == "interrupted\n"

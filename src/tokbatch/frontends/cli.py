@@ -14,31 +14,25 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from tokbatch._version import __version__
 from tokbatch.errors import NOT_THERE, WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
 from tokbatch.frontends.start import interrupt_when_told, leave_when_told
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+_PATH = click.Path(path_type=Path)
+config_argument = click.argument("config", metavar="CONFIG", type=_PATH)
+out_argument = click.argument("out", metavar="OUT", type=_PATH)
+tokenizer_argument = click.argument("tokenizer", metavar="TOKENIZER")
+set_option = click.option(
+    "--set", "changes", metavar="A.B=C", multiple=True, help="Lay a value over the config; may be repeated."
 )
-
-ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="The job's TOML file.")]
-OutArgument = Annotated[Path, typer.Argument(metavar="OUT", help="The output folder of a finished job.")]
-TokenizerArgument = Annotated[
-    str,
-    typer.Argument(metavar="TOKENIZER", help="A tokenizer.json (or .json.gz, or its folder), or a name on the hub."),
-]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="A.B=C", help="Lay a value over the config; may be repeated.")
-]
-EngineOption = Annotated[str, typer.Option(help="auto, native or reference.")]
+engine_option = click.option(
+    "--engine", metavar="ENGINE", default="auto", show_default=True, help="auto, native or reference."
+)
+no_special_tokens_option = click.option("--no-special-tokens", is_flag=True, help="Leave the template out.")
 
 
 def main() -> None:
@@ -73,19 +67,19 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
             _say(*(f"error: {line}" for line in lines))
             if error.hint:
                 _say(f"hint: {error.hint}")
-            raise typer.Exit(2) from None
+            raise click.exceptions.Exit(2) from None
         except TokbatchError as error:
             _say(f"error: {error}")
             # No tokenizer, a column or a file that is not there: the command or the config asks for what cannot be.
             asked_wrong = isinstance(error, SpecError) or error.code in (WRONG_COLUMN, NOT_THERE)
-            raise typer.Exit(2 if asked_wrong else 1) from None
+            raise click.exceptions.Exit(2 if asked_wrong else 1) from None
         except MemoryError:
             _say("error: out of memory")
-            raise typer.Exit(1) from None
+            raise click.exceptions.Exit(1) from None
         except KeyboardInterrupt:
             is_job = command.__name__ == "run"
             _say("interrupted" + ("; what is finished stays, --resume goes on" if is_job else ""))
-            raise typer.Exit(130) from None
+            raise click.exceptions.Exit(130) from None
 
     return wrapped
 
@@ -95,10 +89,21 @@ def _say(*lines: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Say the version and the engine, and end.")] = False,
-) -> None:
+class _InOrder(click.Group):
+    """Commands in the order of a job, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(
+    cls=_InOrder,
+    invoke_without_command=True,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--version", is_flag=True, help="Say the version and the engine, and end.")
+def app(version: bool) -> None:
     """Turn a corpus into token ids: exactly those of Hugging Face tokenizers, with a record of what they lose.
 
     \b
@@ -123,6 +128,10 @@ def _root(
     Names of tokenizers are looked up by huggingface_hub, in its cache first:
         HF_HUB_OFFLINE=1  never ask the network
         HF_TOKEN          for repositories that are private or gated
+
+    \b
+    Completion of commands and options, in bash (zsh and fish alike):
+        eval "$(_TOKBATCH_COMPLETE=bash_source tokbatch)"
     """
     if version:
         from tokbatch.engine.native import why_unavailable
@@ -130,21 +139,20 @@ def _root(
         missing = why_unavailable()
         print(f"tokbatch {__version__}")
         print(f"native engine: {'installed' if missing is None else f'NOT INSTALLED: {missing}'}")
-        raise typer.Exit()
+        raise click.exceptions.Exit()
 
 
 @app.command()
+@config_argument
+@set_option
+@click.option("--resume", is_flag=True, help="Go on where an earlier attempt stopped.")
+@click.option("--overwrite", is_flag=True, help="Remove an earlier output first.")
 @_told
-def run(
-    config: ConfigArgument,
-    set: SetOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier attempt stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove an earlier output first.")] = False,
-) -> None:
+def run(config: Path, changes: tuple[str, ...], resume: bool, overwrite: bool) -> None:
     """Run a job: encode, check and write a corpus.
 
-    Parts, statistics and a manifest go to the config's output.path. A job that was killed goes on with --resume and
-    ends with the same bytes.
+    CONFIG is the job's TOML file. Parts, statistics and a manifest go to the config's output.path. A job that was
+    killed goes on with --resume and ends with the same bytes.
 
     \b
         tokbatch run job.toml
@@ -156,7 +164,7 @@ def run(
 
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
-    loaded = load_config(config, set or ())
+    loaded = load_config(config, changes)
     if loaded.input.dataset is None:
         import_lean_arrow()
     with without_collecting():
@@ -199,17 +207,15 @@ def run(
 
 
 @app.command()
+@config_argument
+@set_option
+@click.option("--no-estimate", is_flag=True, help="Leave time and disk out: encode no sample.")
 @_told
-def plan(
-    config: ConfigArgument,
-    set: SetOption = None,
-    no_estimate: Annotated[
-        bool, typer.Option("--no-estimate", help="Leave time and disk out: encode no sample.")
-    ] = False,
-) -> None:
+def plan(config: Path, changes: tuple[str, ...], no_estimate: bool) -> None:
     """Say what a job would do, without doing it: shards, time, disk.
 
-    Time and disk are an estimate: some megabytes of the inputs are encoded, checked and written into memory.
+    CONFIG is the job's TOML file. Time and disk are an estimate: some megabytes of the inputs are encoded, checked
+    and written into memory.
 
     \b
         tokbatch plan job.toml
@@ -220,20 +226,26 @@ def plan(
     from tokbatch.job.estimate import told_estimate
     from tokbatch.job.prepare import prepare_job
 
-    job = prepare_job(load_config(config, set or ()))
+    job = prepare_job(load_config(config, changes))
     print(render_plan(job, None if no_estimate else told_estimate(job)))
 
 
 @app.command()
+@out_argument
+@click.option(
+    "--sample",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="Share of rows that are made anew.",
+)
 @_told
-def verify(
-    out: OutArgument,
-    sample: Annotated[float, typer.Option(min=0, max=1, help="Share of rows that are made anew.")] = 0.02,
-) -> None:
+def verify(out: Path, sample: float) -> None:
     """Check a finished output from outside.
 
-    Every part's digest, rows and tokens against the manifest; the inputs; the statistics; and a sample of rows,
-    which is encoded again.
+    OUT is the output folder of a finished job. What is checked: every part's digest, rows and tokens against the
+    manifest; the inputs; the statistics; and a sample of rows, which is encoded again.
 
     \b
         tokbatch verify out/run1
@@ -253,21 +265,18 @@ def verify(
         f"{skipped(found.skipped)}{left_out}: {count(len(found.problems), 'problem')}"
     )
     if found.problems:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 @app.command()
+@out_argument
+@click.option("--json", "as_json", is_flag=True, help="The statistics as JSON.")
+@click.option("--html", metavar="FILE", type=_PATH, help="Write a page with charts, which needs no other file.")
 @_told
-def report(
-    out: OutArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="The statistics as JSON.")] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with charts, which needs no other file.")
-    ] = None,
-) -> None:
+def report(out: Path, as_json: bool, html: Path | None) -> None:
     """Print the statistics of a finished job, or write them as a page.
 
-    What the ids can give back, file by file, what was lost, and to which token.
+    OUT is its output folder. What the ids can give back, file by file, what was lost, and to which token.
 
     \b
         tokbatch report out/run1
@@ -303,9 +312,12 @@ def report(
 
 
 @app.command()
+@tokenizer_argument
 @_told
-def inspect(tokenizer: TokenizerArgument) -> None:
+def inspect(tokenizer: str) -> None:
     """Say what a tokenizer does, part by part.
+
+    TOKENIZER is a tokenizer.json (or .json.gz, or its folder), or a name on the hub.
 
     \b
         tokbatch inspect tokenizer.json
@@ -320,21 +332,20 @@ def inspect(tokenizer: TokenizerArgument) -> None:
 
 
 @app.command()
+@tokenizer_argument
+@click.argument("text", metavar="TEXT")
+@engine_option
+@no_special_tokens_option
+@click.option(
+    "--against", metavar="OTHER", help="Another engine or tokenizer: name the first stage where the two differ."
+)
 @_told
-def explain(
-    tokenizer: TokenizerArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads it from stdin.")],
-    engine: EngineOption = "auto",
-    no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="OTHER", help="Another engine or tokenizer: name the first stage where the two differ."),
-    ] = None,
-) -> None:
+def explain(tokenizer: str, text: str, engine: str, no_special_tokens: bool, against: str | None) -> None:
     """Show a text stage by stage, and back.
 
-    Added tokens, normalized text, pretokens, tokens, ids, and what decoding gives back. With --against, exit 1 where
-    the other one makes something else of the text.
+    TOKENIZER is a tokenizer.json (or .json.gz, or its folder), or a name on the hub; TEXT is the text, - reads it
+    from stdin. Shown are added tokens, normalized text, pretokens, tokens, ids, and what decoding gives back. With
+    --against, exit 1 where the other one makes something else of the text.
 
     \b
         tokbatch explain tokenizer.json 'a <mask> b'
@@ -355,27 +366,28 @@ def explain(
         difference = first_difference(*traces)
         print(f"against {against}  " + (f"differs in {difference}" if difference else "equal in every stage"))
         if difference:
-            raise typer.Exit(1)
+            raise click.exceptions.Exit(1)
 
 
 @app.command()
+@tokenizer_argument
+@click.argument("files", metavar="FILES...", nargs=-1, required=True)
+@click.option(
+    "--text-column",
+    "--column",
+    metavar="NAME",
+    default="text",
+    show_default=True,
+    help="The column of texts; dotted for a nested field.",
+)
+@engine_option
+@no_special_tokens_option
 @_told
-def count(
-    tokenizer: TokenizerArgument,
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILES...",
-            help="Parquet, Arrow, JSON lines or text: paths, globs, folders, URLs; folders of save_to_disk.",
-        ),
-    ],
-    text_column: Annotated[
-        str, typer.Option("--text-column", "--column", help="The column of texts; dotted for a nested field.")
-    ] = "text",
-    engine: EngineOption = "auto",
-    no_special_tokens: Annotated[bool, typer.Option("--no-special-tokens", help="Leave the template out.")] = False,
-) -> None:
+def count(tokenizer: str, files: tuple[str, ...], text_column: str, engine: str, no_special_tokens: bool) -> None:
     """Count the tokens of files.
+
+    TOKENIZER is a tokenizer.json (or .json.gz, or its folder), or a name on the hub. FILES are Parquet, Arrow, JSON
+    lines or text: paths, globs, folders, URLs; folders of save_to_disk.
 
     \b
         tokbatch count tokenizer.json data/*.parquet
