@@ -155,15 +155,18 @@ impl ByteCharacters {
 
 impl FirstSymbols for ByteCharacters {
     #[inline(always)]
-    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32)) -> bool {
-        sure.find(pretoken, &mut room.found);
+    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32, bool)) -> bool {
+        sure.find(pretoken, false, &mut room.found);
         let mut place = 0;
         while place < pretoken.len() {
             let (symbol, length) = self.at(pretoken, place);
-            let merged = room.found[place + 1];
-            let is_pair = length == 1 && merged != 0;
-            each(if is_pair { merged } else { symbol });
-            place += if is_pair { 2 } else { length };
+            let may_cross = room.found[place].may_cross();
+            let (symbol, length) = match room.found[place + 1].merged() {
+                Some(merged) if length == 1 => (merged, 2),
+                _ => (symbol, length),
+            };
+            each(symbol, may_cross);
+            place += length;
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use super::bpe::Input;
 use super::numbered_merges::{FirstSymbols, Room, LONGEST};
-use super::sure_pairs::SurePairs;
+use super::sure_pairs::{Class, SurePairs};
 use super::vocabulary::Vocabulary;
 use crate::byte_alphabet;
 use crate::hash::FastMap;
@@ -130,10 +130,12 @@ pub struct CharacterNumbers {
     pages: Table<u16>,
     /// The number of a character, and of one at the end of its pretoken; `NO_ID` where it has none.
     numbers: Table<[u32; 2]>,
+    /// The same for each byte, where pretokens are bytes and all of these numbers are there and differ; else empty.
+    pub of_bytes: Table<[u32; 2]>,
     /// In numbers.
     unknown: Unknown,
 }
-stored_struct!(CharacterNumbers { are_bytes, pages, numbers, unknown });
+stored_struct!(CharacterNumbers { are_bytes, pages, numbers, of_bytes, unknown });
 
 /// The numbers, and what goes with them.
 pub struct Numbering {
@@ -240,51 +242,70 @@ impl CharacterNumbers {
             let of_known = symbols.filter(|symbols| symbols.iter().all(|id| known.contains_key(id)));
             tokens.extend(of_known.map(|symbols| (symbols, id)));
         }
-        let numbers = CharacterNumbers { are_bytes, pages: pages.into(), numbers: cells.into(), unknown };
+        let mut of_bytes = vec![];
+        if are_bytes {
+            let cell = |code: usize| cells[usize::from(pages[code >> 6]) << 6 | code & 63];
+            of_bytes.extend((0..=u8::MAX).map(|byte| cell(byte_alphabet::character_of(byte) as usize)));
+            let mut all = of_bytes.concat();
+            all.sort_unstable();
+            if all.windows(2).any(|two| two[0] == two[1]) || all.contains(&NO_ID) {
+                of_bytes.clear();
+            }
+        }
+        let (pages, numbers) = (pages.into(), cells.into());
+        let numbers = CharacterNumbers { are_bytes, pages, numbers, of_bytes: of_bytes.into(), unknown };
         Some(Numbering { numbers, ids, tokens })
     }
 }
 
 impl CharacterNumbers {
-    /// The class of a symbol (`sure_pairs.rs`): its number, but where pretokens are bytes it is the byte, if it is not the last.
-    #[inline(always)]
-    fn class(&self, number: u32, byte: Option<u8>) -> u8 {
-        match (self.are_bytes, byte) {
-            (true, Some(byte)) => byte,
-            (true, None) => SHARED,
-            (false, _) => number.min(u32::from(SHARED)) as u8,
+    /// What is sure of symbols, by their classes: bytes, or else numbers.
+    pub fn sure_pairs(&self, merges: &[[u32; 3]], ends: impl Fn(u32) -> (u32, u32)) -> SurePairs {
+        if !self.are_bytes {
+            let class = |number| u8::try_from(number).ok().filter(|&class| class != SHARED);
+            let class = |number| class(number).map(|number| Class { number, is_end: false });
+            return SurePairs::build(merges, ends, class, false);
         }
+        if self.of_bytes.is_empty() {
+            return SurePairs::unknown();
+        }
+        let mut classes: FastMap<u32, Class> = FastMap::default();
+        for (number, cell) in (0..=u8::MAX).zip(self.of_bytes.iter()) {
+            classes.extend(cell.iter().zip([false, true]).map(|(&symbol, is_end)| (symbol, Class { number, is_end })));
+        }
+        SurePairs::build(merges, ends, |symbol| classes.get(&symbol).copied(), true)
     }
 
-    /// The classes that symbols have of their own.
-    pub fn own_classes(&self) -> impl Fn(u32) -> Option<u8> {
-        let mut classes: FastMap<u32, u8> = FastMap::default();
-        let mut has_two_classes = false;
-        for byte in (0..SHARED).filter(|_| self.are_bytes) {
-            let code = byte_alphabet::character_of(byte) as usize;
-            let [number, last] = self.numbers[usize::from(self.pages[code >> 6]) << 6 | code & 63];
-            if number != NO_ID {
-                classes.insert(number, byte);
-                has_two_classes |= number == last || Some(number) == self.unknown.token;
-            }
-        }
-        if has_two_classes {
-            classes.clear();
-        }
-        let are_bytes = self.are_bytes;
-        move |number| match are_bytes {
-            true => classes.get(&number).copied(),
-            false => u8::try_from(number).ok().filter(|&class| class != SHARED),
+    /// Hand over the numbers of bytes.
+    #[inline(always)]
+    fn write_bytes(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32, bool)) {
+        sure.find(pretoken, true, &mut room.found);
+        let mut place = 0;
+        while place < pretoken.len() {
+            let is_last = place + 1 == pretoken.len();
+            let symbol = self.of_bytes[usize::from(pretoken[place])][usize::from(is_last)];
+            let may_cross = room.found[place].may_cross();
+            let (symbol, length) = match room.found[place + 1].merged() {
+                Some(merged) => (merged, 2),
+                None => (symbol, 1),
+            };
+            each(symbol, may_cross);
+            place += length;
         }
     }
 }
 
 impl FirstSymbols for CharacterNumbers {
     #[inline(always)]
-    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32)) -> bool {
+    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32, bool)) -> bool {
+        if !self.of_bytes.is_empty() {
+            self.write_bytes(pretoken, sure, room, each);
+            return true;
+        }
         let Room { numbers, classes, found } = room;
         let (mut count, mut own) = (0, 0);
-        let mut push = |number: u32, class: u8| {
+        let mut push = |number: u32| {
+            let class = number.min(u32::from(SHARED)) as u8;
             (numbers[count % LONGEST], classes[count % LONGEST]) = (number, class);
             count += 1;
             own += u32::from(class != SHARED);
@@ -303,20 +324,20 @@ impl FirstSymbols for CharacterNumbers {
             at += length;
             if number != NO_ID {
                 is_fusing = false;
-                push(number, self.class(number, (!is_last).then_some(pretoken[spelled])));
+                push(number);
                 continue;
             }
             match (&self.unknown.bytes, self.unknown.token) {
                 (Some(bytes), _) => {
                     let Some(spelled) = pretoken.get(spelled..at) else { return false };
                     for number in spelled.iter().map(|&byte| bytes[usize::from(byte)]) {
-                        push(number, self.class(number, None));
+                        push(number);
                     }
                 }
                 (None, Some(NO_ID)) => return false,
                 (None, Some(token)) => {
                     if !(is_fusing && self.unknown.fuses) {
-                        push(token, self.class(token, None));
+                        push(token);
                     }
                     is_fusing = true;
                 }
@@ -324,15 +345,19 @@ impl FirstSymbols for CharacterNumbers {
             }
         }
         if own < 2 {
-            numbers[..count].iter().for_each(|&number| each(number));
+            // The classes of two side by side tell nothing.
+            numbers[..count].iter().for_each(|&number| each(number, true));
             return true;
         }
-        sure.find(&classes[..count], found);
+        sure.find(&classes[..count], false, found);
         let mut place = 0;
         while place < count {
-            let merged = found[place + 1];
-            each(if merged != 0 { merged } else { numbers[place] });
-            place += 1 + usize::from(merged != 0);
+            let (symbol, length) = match found[place + 1].merged() {
+                Some(merged) => (merged, 2),
+                None => (numbers[place], 1),
+            };
+            each(symbol, found[place].may_cross());
+            place += length;
         }
         true
     }

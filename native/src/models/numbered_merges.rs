@@ -6,7 +6,9 @@
 //! tokens merge to is then also the rank of the merge.
 //!
 //! What pretokens begin with is bytes (`byte_characters.rs`) or characters (`characters.rs`), and pairs of them that surely
-//! merge (`sure_pairs.rs`). How it is built is in `build.rs`, the table of pairs in `pairs.rs`.
+//! merge (`sure_pairs.rs`). Where nothing ever merges across the border between two of them, a row ends and another one
+//! begins; most symbols of other scripts are rows of their own. How it is built is in `build.rs`, the table of pairs in
+//! `pairs.rs`.
 
 mod build;
 mod pairs;
@@ -15,7 +17,7 @@ use wide::f32x4;
 
 use super::byte_characters::ByteCharacters;
 use super::characters::CharacterNumbers;
-use super::sure_pairs::{Found, SurePairs};
+use super::sure_pairs::{AllFound, Found, SurePairs};
 use super::vocabulary::Vocabulary;
 use crate::extensions::{self, Extensions, Work};
 use crate::stored_struct;
@@ -30,8 +32,8 @@ const SMALL: usize = 8;
 const MIDDLE: usize = 32;
 /// Rows are told apart by so many lengths.
 const LENGTHS: usize = 16;
-/// Numbers that are written at once.
-const AT_ONCE: usize = 8;
+/// In the place of a symbol that has become part of another one.
+const GONE: u32 = u32::MAX;
 /// Bytes of a pretoken at most, so that it makes no token of more symbols than are known here.
 pub const LONGEST: usize = 256;
 
@@ -61,7 +63,7 @@ pub struct NumberedMerges {
     /// What pretokens begin with, where it is bytes.
     bytes: Option<ByteCharacters>,
     /// What they begin with else.
-    characters: Option<CharacterNumbers>,
+    pub characters: Option<CharacterNumbers>,
     /// The tokens that their own bytes do not merge to, where a pretoken that is a token stays whole.
     pub unmerged: Option<Vocabulary>,
 }
@@ -91,9 +93,9 @@ impl Ids {
 
 /// What pretokens begin with.
 pub trait FirstSymbols {
-    /// Hand over the numbers of the symbols of a pretoken, one after the other, pairs that surely merge as one. False: it
-    /// has some that have no number.
-    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, each: impl FnMut(u32)) -> bool;
+    /// Hand over the numbers of the symbols of a pretoken, one after the other, pairs that surely merge as one, and whether
+    /// something may merge across the border before each. False: it has some that have no number.
+    fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, each: impl FnMut(u32, bool)) -> bool;
 }
 
 /// Room to find pairs that surely merge.
@@ -103,22 +105,32 @@ pub struct Room {
     /// Their classes.
     pub classes: [u8; LONGEST],
     /// See `SurePairs::find`.
-    pub found: Found,
+    pub found: AllFound,
 }
 
-/// What one thread needs for it: the symbols of all rows, the rows by length, and those at work.
+/// What one thread needs for it: the pretokens and the symbols of all of them, the rows by length, and those at work.
 pub struct Rows {
     extensions: Option<Extensions>,
     room: Room,
+    pretokens: Vec<Symbols>,
     symbols: Vec<u32>,
+    /// Rows of two symbols.
+    twos: Vec<u32>,
     todo: [Vec<Todo>; LENGTHS],
     lanes: [Row; LANES],
 }
 
-/// Which pretoken a row is, and where its symbols are.
+/// Where the symbols of a pretoken are.
+#[derive(Clone, Copy)]
+struct Symbols {
+    number: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Where the symbols of a row are.
 #[derive(Clone, Copy)]
 struct Todo {
-    number: u32,
     start: u32,
     count: u32,
 }
@@ -126,7 +138,8 @@ struct Todo {
 /// A row at work.
 #[derive(Clone, Copy)]
 struct Row {
-    number: u32,
+    /// Where its symbols come from.
+    start: u32,
     place: u32,
     left: u32,
     right: u32,
@@ -165,18 +178,21 @@ impl NumberedMerges {
         ids: &mut Vec<u32>,
         places: &mut [Option<(u32, u32)>],
     ) {
-        let count = self.begin(first_symbols, pretokens, numbers, rows, places);
+        let count = match self.sure.tells_borders() {
+            true => self.begin::<true>(first_symbols, pretokens, numbers, rows, places),
+            false => self.begin::<false>(first_symbols, pretokens, numbers, rows, places),
+        };
         let first = ids.len();
-        ids.resize(first + count + AT_ONCE, 0);
+        ids.resize(first + count + 1, 0);
         let extensions = rows.extensions;
         let merging = Merging { merges: self, rows, ids: &mut ids[first..], places, first };
         let end = extensions::run(extensions, merging);
         ids.truncate(end);
     }
 
-    /// Write the symbols of all rows, and sort these by length. Gives how many symbols there are. Pretokens that get no row
-    /// get no place.
-    fn begin(
+    /// Write the symbols of all pretokens, and sort their rows by length. Gives how many symbols there are. Pretokens that
+    /// have too long a row get no place. `MAY_END`: a row may end within a pretoken.
+    fn begin<const MAY_END: bool>(
         &self,
         first_symbols: &impl FirstSymbols,
         pretokens: &[&[u8]],
@@ -184,8 +200,10 @@ impl NumberedMerges {
         rows: &mut Rows,
         places: &mut [Option<(u32, u32)>],
     ) -> usize {
-        let Rows { room, symbols, todo, .. } = rows;
+        let Rows { room, pretokens: known, symbols, twos, todo, .. } = rows;
         todo.iter_mut().for_each(Vec::clear);
+        twos.clear();
+        known.clear();
         let mut start = 0;
         for number in numbers {
             let pretoken = pretokens[number as usize];
@@ -193,31 +211,60 @@ impl NumberedMerges {
             if symbols.len() < start + LONGEST + SHORT {
                 symbols.resize(2 * (start + LONGEST + SHORT), 0);
             }
-            let row = &mut symbols[start..start + LONGEST];
+            let all = &mut symbols[start..start + LONGEST];
             let mut count = 0;
+            let mut first_of_row = 0;
+            let mut longest = 0;
+            let mut end_row = |first: usize, end: usize| match end - first {
+                0 | 1 => {}
+                2 => twos.push((start + first) as u32),
+                count => {
+                    longest = count.max(longest);
+                    let of_length = &mut todo[((count - 1) * LENGTHS / SHORT).min(LENGTHS - 1)];
+                    of_length.push(Todo { start: (start + first) as u32, count: count.min(SHORT) as u32 });
+                }
+            };
             let mut before = NOBODY;
             let is_known = pretoken.len() <= LONGEST
-                && first_symbols.write(pretoken, &self.sure, room, |symbol| {
-                    self.pairs.ask(before, symbol);
-                    row[count % LONGEST] = symbol;
+                && first_symbols.write(pretoken, &self.sure, room, |symbol, may_cross| {
+                    if may_cross || !MAY_END {
+                        self.pairs.ask(before, symbol);
+                    } else {
+                        end_row(first_of_row, count);
+                        first_of_row = count;
+                    }
+                    all[count % LONGEST] = symbol;
                     count += 1;
                     before = symbol;
                 });
-            if is_known && count <= SHORT {
-                let of_length = &mut todo[count.saturating_sub(1) * LENGTHS / SHORT];
-                of_length.push(Todo { number, start: start as u32, count: count as u32 });
-                start += count;
+            end_row(first_of_row, count);
+            if is_known && longest <= SHORT {
+                known.push(Symbols { number, start: start as u32, end: (start + count) as u32 });
             } else {
+                // Its other rows are merged for nothing.
                 places[number as usize] = None;
             }
+            start += count;
         }
         start
+    }
+
+    /// Merge the rows of two symbols.
+    #[inline(always)]
+    fn merge_twos(&self, symbols: &mut [u32], twos: &[u32]) {
+        for &start in twos {
+            let [left, right] = &mut symbols[start as usize..start as usize + 2] else { continue };
+            let merged = self.pairs.merged(*left, *right);
+            if merged < NOTHING {
+                (*left, *right) = (merged, GONE);
+            }
+        }
     }
 
     /// Put symbols into a row. False: no two of them merge.
     #[inline(always)]
     fn load(&self, symbols: &[u32], todo: Todo, row: &mut Row) -> bool {
-        row.number = todo.number;
+        row.start = todo.start;
         row.count = todo.count;
         row.alive = u64::MAX.checked_shr(64 - todo.count).unwrap_or(0);
         // Nothing has been asked for: what is looked up first has no consequence.
@@ -247,10 +294,10 @@ impl NumberedMerges {
         least < NOTHING
     }
 
-    /// Look up what was asked for; merge the leftmost pair of lowest rank, and ask for what is known of its new neighbours.
-    /// False: there is no pair that merges.
+    /// Look up what was asked for; merge the leftmost pair of lowest rank, also where its symbols come from, and ask for what
+    /// is known of its new neighbours. False: there is no pair that merges.
     #[inline(always)]
-    fn turn(&self, row: &mut Row) -> bool {
+    fn turn(&self, row: &mut Row, symbols: &mut [u32]) -> bool {
         let [place, left, right] = [row.place, row.left, row.right].map(|place| place.min(END as u32));
         // Before the pairs are written: what is read in another size than it was written has to wait for that.
         let lowest = lowest(row);
@@ -267,8 +314,10 @@ impl NumberedMerges {
         let place = lowest & (SHORT as u32 - 1);
         let symbol = (lowest - OFFSET) >> PLACE_BITS;
         row.symbols[place as usize] = symbol;
+        symbols[row.start as usize + place as usize - 1] = symbol;
         let after = row.alive & (u64::MAX << place);
         let gone = after.trailing_zeros() & 63;
+        symbols[row.start as usize + gone as usize] = GONE;
         row.alive ^= 1 << gone;
         let after = after & after.wrapping_sub(1);
         let before = row.alive & ((1 << place) - 1) >> 1;
@@ -284,7 +333,7 @@ impl NumberedMerges {
     }
 }
 
-/// Merge all rows, and write the ids of what is left of them one after the other.
+/// Merge all rows, and write the ids of what is left of all pretokens one after the other.
 ///
 /// Several rows are in work at a time. The table of pairs is larger than the nearer caches, so each look into it waits;
 /// a row asks for its memory and gives its turn to the others. The longest come first, so that no lane is left alone for
@@ -292,7 +341,7 @@ impl NumberedMerges {
 struct Merging<'a> {
     merges: &'a NumberedMerges,
     rows: &'a mut Rows,
-    /// Room for all symbols, and `AT_ONCE` more.
+    /// Room for all symbols, and one more.
     ids: &'a mut [u32],
     places: &'a mut [Option<(u32, u32)>],
     /// The place of `ids` in all ids.
@@ -305,23 +354,38 @@ impl Work for Merging<'_> {
 
     #[inline(always)]
     fn run(self, _: Option<Extensions>) -> usize {
-        let Merging { merges, rows: Rows { symbols, todo, lanes, .. }, ids, places, first } = self;
-        let mut todo = todo.iter().rev().flatten();
+        let Merging { merges, rows, ids, places, first } = self;
+        let Rows { pretokens, symbols, twos, todo, lanes, .. } = rows;
+        merges.merge_twos(symbols, twos);
+        merges.merge_rows(symbols, todo.iter().rev().flatten(), lanes);
         let mut end = 0;
+        for pretoken in pretokens {
+            let start = end;
+            for &symbol in &symbols[pretoken.start as usize..pretoken.end as usize] {
+                ids[end] = symbol;
+                end += usize::from(symbol != GONE);
+            }
+            places[pretoken.number as usize] = Some(((first + start) as u32, (first + end) as u32));
+        }
+        merges.ids.put(&mut ids[..end]);
+        first + end
+    }
+}
+
+impl NumberedMerges {
+    /// Merge rows where their symbols are.
+    #[inline(always)]
+    fn merge_rows<'t>(&self, symbols: &mut [u32], mut todo: impl Iterator<Item = &'t Todo>, lanes: &mut [Row; LANES]) {
         let mut count = 0;
         let mut lane = 0;
         loop {
             // A row for this lane.
             let is_free = loop {
                 let Some(&next) = todo.next() else { break true };
-                if merges.load(symbols, next, &mut lanes[lane]) {
+                // Else there is nothing to merge.
+                if self.load(symbols, next, &mut lanes[lane]) {
                     break false;
                 }
-                // There is nothing to merge.
-                let (start, length) = (next.start as usize, next.count as usize);
-                ids[end..end + length].copy_from_slice(&symbols[start..start + length]);
-                places[next.number as usize] = Some(((first + end) as u32, (first + end + length) as u32));
-                end += length;
             };
             match is_free {
                 false if lane == count => {
@@ -341,47 +405,32 @@ impl Work for Merging<'_> {
             // Turns, until a row ends.
             loop {
                 if count == 0 {
-                    merges.ids.put(&mut ids[..end]);
-                    return first + end;
+                    return;
                 }
                 if lane >= count {
                     lane = 0;
                 }
-                if !merges.turn(&mut lanes[lane]) {
+                if !self.turn(&mut lanes[lane], symbols) {
                     break;
                 }
                 lane += 1;
             }
-            let row = &lanes[lane];
-            let length = row.alive.count_ones() as usize;
-            let mut alive = row.alive;
-            for some in ids[end..].chunks_exact_mut(AT_ONCE) {
-                for id in some {
-                    *id = row.symbols[alive.trailing_zeros() as usize + 1];
-                    alive &= alive.wrapping_sub(1);
-                }
-                if alive == 0 {
-                    break;
-                }
-            }
-            places[row.number as usize] = Some(((first + end) as u32, (first + end + length) as u32));
-            end += length;
         }
     }
 }
 
 impl Default for Rows {
     fn default() -> Rows {
-        let room = Room { numbers: [0; LONGEST], classes: [0; LONGEST], found: [0; LONGEST + 1] };
-        let (symbols, todo, lanes) = Default::default();
-        Rows { extensions: Extensions::detect(), room, symbols, todo, lanes }
+        let room = Room { numbers: [0; LONGEST], classes: [0; LONGEST], found: [Found::default(); LONGEST + 1] };
+        let (pretokens, symbols, twos, todo, lanes) = Default::default();
+        Rows { extensions: Extensions::detect(), room, pretokens, symbols, twos, todo, lanes }
     }
 }
 
 impl Default for Row {
     fn default() -> Row {
         let (symbols, pairs) = ([NOBODY; SHORT + 2], [NO_PAIR; SHORT + 2]);
-        Row { number: 0, place: 0, left: 0, right: 0, count: 0, alive: 0, symbols, pairs }
+        Row { start: 0, place: 0, left: 0, right: 0, count: 0, alive: 0, symbols, pairs }
     }
 }
 

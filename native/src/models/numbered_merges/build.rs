@@ -6,7 +6,7 @@ use crate::hash::FastMap;
 use crate::models::byte_characters::{ByteCharacters, Parts};
 use crate::models::characters::{CharacterNumbers, Numbering, NO_ID};
 use crate::models::merges::{Merges, NO_RANK};
-use crate::models::sure_pairs::SurePairs;
+use crate::models::sure_pairs::{Class, SurePairs};
 use crate::models::vocabulary::Vocabulary;
 
 /// Work that a build may take for tokens that are odd: the squares of their lengths, added up.
@@ -74,8 +74,11 @@ impl Numbers {
     fn into_merges(self, bytes: Option<ByteCharacters>, characters: Option<CharacterNumbers>) -> NumberedMerges {
         let ends = |number| self.ends(number);
         let sure = match &characters {
-            None => SurePairs::build(&self.merges, ends, |number| u8::try_from(number).ok()),
-            Some(characters) => SurePairs::build(&self.merges, ends, characters.own_classes()),
+            None => {
+                let class = |number| u8::try_from(number).ok().map(|number| Class { number, is_end: false });
+                SurePairs::build(&self.merges, ends, class, false)
+            }
+            Some(characters) => characters.sure_pairs(&self.merges, ends),
         };
         let pairs = Pairs::build(&self.merges);
         NumberedMerges { pairs, sure, ids: self.ids, bytes, characters, unmerged: None }

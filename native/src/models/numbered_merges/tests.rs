@@ -54,7 +54,7 @@ fn expected(merges: &Merges, bytes: &[u32; 256], text: &[u8]) -> Vec<u32> {
 fn rows_of_bytes_are_merged_as_the_heap_does() {
     let mut random = Random(99);
     let (mut whole_characters, mut first_merged) = (0, 0);
-    let mut room = Room { numbers: [0; LONGEST], classes: [0; LONGEST], found: [0; LONGEST + 1] };
+    let mut room = Room { numbers: [0; LONGEST], classes: [0; LONGEST], found: [Found::default(); LONGEST + 1] };
     for _ in 0..if cfg!(miri) { 3 } else { 1500 } {
         let (merges, bytes, tokens) = hostile(&mut random);
         let entries = tokens.iter().map(|(token, &id)| (&token[..], id));
@@ -89,7 +89,7 @@ fn rows_of_bytes_are_merged_as_the_heap_does() {
             }
             let bytes = numbered.bytes.as_ref().expect("it is of bytes");
             whole_characters += (0..text.len()).filter(|&at| bytes.at(text, at).1 > 1).count();
-            bytes.write(&text[..text.len().min(LONGEST)], &numbered.sure, &mut room, |symbol| {
+            bytes.write(&text[..text.len().min(LONGEST)], &numbered.sure, &mut room, |symbol, _| {
                 first_merged += usize::from(symbol >= 256);
             });
         }
