@@ -4,6 +4,7 @@
 //! its matches or its gaps. What rewrites texts (Metaspace, a prefix space) is not here.
 
 use crate::cache::SKIP;
+use crate::character_table::members;
 use crate::error::{Error, Result};
 use crate::patterns::build_transducer;
 use crate::patterns::fuse::{fuse, Fused};
@@ -75,6 +76,32 @@ impl Cutter {
     pub fn absorbing(part: &PreTokenizer) -> Option<(Cutter, CodePointSet)> {
         let (tree, dropped) = matches_of(part)?;
         Some((absorbed(tree)?, dropped))
+    }
+
+    /// For each byte, whether what a pre-tokenizer of `matches_of` keeps is surely one piece here, too, if it begins with
+    /// this byte: whatever branch of its pattern can match there is a set, or one again and again, and all texts of the
+    /// characters of that set are one piece.
+    pub fn keeps_matches(&self, part: &PreTokenizer) -> Vec<bool> {
+        let mut kept = vec![false; 256];
+        let Some((tree, dropped)) = matches_of(part) else { return kept };
+        let all = dropped.complement();
+        let mut split = CodePointSet::default();
+        for branch in branches(&tree.root) {
+            let Some((set, is_set)) = first_of(branch, &tree) else { return kept };
+            let is_whole = |stage: &Stage| stage.dropped.is_none() && stage.machine.keeps_whole(set);
+            if !is_set || !self.stages.iter().all(is_whole) {
+                split = split.union(set);
+            }
+        }
+        let mut room = [0; 4];
+        let mut first_byte = |code: u32| {
+            char::from_u32(code).map(|character| usize::from(character.encode_utf8(&mut room).as_bytes()[0]))
+        };
+        // What is dropped is never the beginning; a byte beyond ASCII begins other characters as well.
+        members(&all).filter_map(&mut first_byte).for_each(|byte| kept[byte] = true);
+        let split = split.intersection(&all);
+        members(&split).filter_map(&mut first_byte).for_each(|byte| kept[byte] = false);
+        kept
     }
 
     /// The machine, where there is one stage that drops nothing, so that long texts can be cut in parts.
@@ -300,33 +327,40 @@ fn kinds_tree(part: &PreTokenizer) -> Option<(Tree, bool)> {
     })
 }
 
+fn branches(node: &Node) -> &[Node] {
+    match node {
+        Node::Alternation(branches) => branches,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+/// The characters with which a branch can begin, and whether it is that set, or one of it again and again, and no more.
+fn first_of<'a>(branch: &Node, tree: &'a Tree) -> Option<(&'a CodePointSet, bool)> {
+    let mut first = branch;
+    let mut is_set = true;
+    loop {
+        match first {
+            Node::Set(index) => return Some((&tree.sets[*index], is_set)),
+            Node::Repeat { body, minimum: 1.., .. } => {
+                is_set &= matches!((first, &**body), (Node::Repeat { minimum: 1, .. }, Node::Set(_)));
+                first = body;
+            }
+            Node::Sequence(parts) => {
+                is_set &= parts.len() == 1;
+                first = parts.first()?;
+            }
+            _ => return None,
+        }
+    }
+}
+
 /// The characters with which a match surely begins, where a pattern can begin with no others: it is an alternation in
 /// which the first characters of all branches are also those of branches that are a set, or one again and again.
 fn sure_characters(node: &Node, tree: &Tree) -> Option<CodePointSet> {
-    let single = std::slice::from_ref(node);
-    let branches = match node {
-        Node::Alternation(branches) => &branches[..],
-        _ => single,
-    };
     let mut sure = CodePointSet::default();
     let mut possible = CodePointSet::default();
-    for branch in branches {
-        let mut first = branch;
-        let mut is_sure = true;
-        let set = loop {
-            match first {
-                Node::Set(index) => break &tree.sets[*index],
-                Node::Repeat { body, minimum: 1.., .. } => {
-                    is_sure &= matches!((first, &**body), (Node::Repeat { minimum: 1, .. }, Node::Set(_)));
-                    first = body;
-                }
-                Node::Sequence(parts) => {
-                    is_sure &= parts.len() == 1;
-                    first = parts.first()?;
-                }
-                _ => return None,
-            }
-        };
+    for branch in branches(node) {
+        let (set, is_sure) = first_of(branch, tree)?;
         possible = possible.union(set);
         if is_sure {
             sure = sure.union(set);
@@ -382,6 +416,7 @@ fn merged(set: &CodePointSet, behavior: Behavior) -> Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn pieces(part: &PreTokenizer, text: &str) -> Vec<String> {
         let (cutter, _) = Cutter::absorbing(part).expect("it drops whitespace");
@@ -398,5 +433,73 @@ mod tests {
         let bert = pieces(&PreTokenizer::BertPreTokenizer {}, "a, b ,c\n");
         assert_eq!(bert, ["a", ",", " b", " ,", "c", "\n"]);
         assert!(Cutter::absorbing(&PreTokenizer::Digits { individual_digits: true }).is_none());
+    }
+
+    fn set(characters: &str) -> CodePointSet {
+        let mut codes: Vec<u32> = characters.chars().map(|character| character as u32).collect();
+        codes.sort_unstable();
+        CodePointSet(codes.into_iter().flat_map(|code| [code, code + 1]).collect())
+    }
+
+    /// `'s`, runs of letters, digits one by one or in runs, runs of others.
+    fn pattern(letters: &str, others: &str, has_single_digits: bool) -> Pattern {
+        let run = |index| Node::Repeat { body: Box::new(Node::Set(index)), minimum: 1, maximum: None, greedy: true };
+        let digits = if has_single_digits { Node::Set(1) } else { run(1) };
+        let short = Node::Sequence(vec![Node::Set(3), Node::Set(4)]);
+        let root = Node::Alternation(vec![short, run(0), digits, run(2)]);
+        let sets = vec![set(letters), set("0123456789"), set(others), set("'"), set("s")];
+        Pattern::Regex(Tree { sets, root, ..Tree::default() })
+    }
+
+    #[test]
+    fn matches_that_are_kept_whole_are_one_piece() {
+        let mut random = Random(5);
+        for (others, first_single, second_single, kept) in [
+            ("!?'", true, false, "as1é中!?"),
+            ("!?'", false, true, "asé中!?"),
+            ("!?é'", false, false, "1!?"),
+            ("!'", false, false, "as1é中"),
+        ] {
+            let letters = if others.contains('é') { "as中" } else { "asé中" };
+            let first = PreTokenizer::Split {
+                pattern: pattern("asé中", "!?'", first_single),
+                behavior: Behavior::Removed,
+                invert: true,
+            };
+            let second = PreTokenizer::Split {
+                pattern: pattern(letters, others, second_single),
+                behavior: Behavior::Isolated,
+                invert: false,
+            };
+            let (before, dropped) = Cutter::absorbing(&first).expect("it drops spaces");
+            let cutter = Cutter::build(&[(String::new(), &second)]).unwrap();
+            let found = cutter.keeps_matches(&first);
+            let expected: Vec<u8> = kept.chars().map(|first| first.to_string().as_bytes()[0]).collect();
+            // Digits are in one set.
+            let expected = (0..=u8::MAX)
+                .filter(|byte| expected.contains(byte) || byte.is_ascii_digit() && expected.contains(&b'1'));
+            assert!((0..=u8::MAX).filter(|&byte| found[usize::from(byte)]).eq(expected), "{kept} {found:?}");
+            let (mut cuts, mut again) = (Cuts::default(), Cuts::default());
+            for _ in 0..500 {
+                let letter =
+                    |random: &mut Random| ["a", "s", "é", "中", "1", "2", "!", "?", "'", " "][random.below(10)];
+                let text: String = (0..random.below(20)).map(|_| letter(&mut random)).collect();
+                if text.is_empty() {
+                    continue;
+                }
+                before.cut(text.as_bytes(), &[(0, text.len())], &mut cuts);
+                cuts.starts.push(text.len() as u32);
+                for bounds in cuts.starts.windows(2) {
+                    let piece = &text[bounds[0] as usize..bounds[1] as usize];
+                    let piece = piece.strip_prefix(' ').unwrap_or(piece);
+                    let Some(first) = piece.chars().next().filter(|&first| !dropped.contains(first as u32)) else {
+                        continue;
+                    };
+                    cutter.cut(piece.as_bytes(), &[(0, piece.len())], &mut again);
+                    let is_kept = found[usize::from(first.to_string().as_bytes()[0])];
+                    assert!(!is_kept || again.starts.len() == 1, "{piece:?}");
+                }
+            }
+        }
     }
 }

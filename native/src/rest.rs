@@ -7,7 +7,6 @@
 use std::sync::Mutex;
 
 use crate::aligned_text::AlignedText;
-use crate::byte_alphabet;
 use crate::character_table::CharacterSet;
 use crate::cutter::{Cuts, Cutter};
 use crate::error::{Error, Result};
@@ -15,6 +14,7 @@ use crate::hash::FastMap;
 use crate::late::Late;
 use crate::limits::checked_length;
 use crate::locks::taken;
+use crate::models::bpe::Input;
 use crate::models::characters::code_point;
 use crate::models::PretokenModel;
 use crate::patterns::tree::CodePointSet;
@@ -34,10 +34,24 @@ pub struct Rest {
     late: Option<Late>,
     /// The pre-tokenizers that have not been used yet.
     parts: Vec<PreTokenizer>,
-    /// Where the one part is a ByteLevel without prefix space that cuts: its cutter, and room for it.
-    byte_level: Option<(Cutter, Mutex<Cuts>)>,
+    /// Where the one part is a ByteLevel without prefix space that cuts; then pretokens are not written in its alphabet.
+    byte_level: Option<ByteLevel>,
     /// For whoever asks for pretokens again and again (`shown_pretokens`).
     remembered: Mutex<FastMap<String, Vec<String>>>,
+}
+
+/// What a ByteLevel cuts.
+struct ByteLevel {
+    cutter: Cutter,
+    room: Mutex<Cuts>,
+    /// For each byte, whether pieces that begin with it are one pretoken, so that nothing has to be cut.
+    kept_whole: Vec<bool>,
+}
+
+impl ByteLevel {
+    fn keeps(&self, piece: &[u8]) -> bool {
+        piece.first().is_some_and(|&first| self.kept_whole[usize::from(first)])
+    }
 }
 
 impl Rest {
@@ -57,10 +71,20 @@ impl Rest {
         self.late.as_ref()
     }
 
-    /// Let the last part be a ByteLevel without prefix space: this cutter does what it cuts.
-    pub fn with_byte_level(self, cutter: Cutter) -> Rest {
+    /// Let the last part be a ByteLevel without prefix space: this cutter does what it cuts, and pieces that begin with
+    /// these bytes (256 of them) it keeps whole.
+    pub fn with_byte_level(self, cutter: Cutter, kept_whole: Vec<bool>) -> Rest {
         let is_alone = matches!(self.parts[..], [PreTokenizer::ByteLevel { add_prefix_space: false, split: Some(_) }]);
-        Rest { byte_level: is_alone.then(|| (cutter, Mutex::default())), ..self }
+        let byte_level = ByteLevel { cutter, room: Mutex::default(), kept_whole };
+        Rest { byte_level: is_alone.then_some(byte_level), ..self }
+    }
+
+    /// In which form pretokens are handed over.
+    pub fn input(&self) -> Input {
+        match self.byte_level {
+            Some(_) => Input::ByteAlphabet,
+            None => Input::Text,
+        }
     }
 
     /// The piece without what is dropped.
@@ -111,40 +135,49 @@ impl Rest {
         Some(bounds.map(|bounds| late.kept_bytes(&normalized[bounds])).collect())
     }
 
-    /// Write the pretokens of all pieces without what is dropped, of which a ByteLevel is the rest; gives how many each
-    /// has. None: they are too long together.
-    fn all_written(
+    /// Find the pretokens of all pieces without what is dropped, of which a ByteLevel is the rest; gives how many each
+    /// has. `text` is room for what has to be cut. None: it is too long.
+    fn all_cut<'a>(
         &self,
-        kept: &[&[u8]],
-        cutter: &Cutter,
-        room: &Mutex<Cuts>,
-        pretokens: &mut Strings,
-    ) -> Option<Vec<Option<usize>>> {
-        let mut text = Vec::with_capacity(kept.iter().map(|piece| piece.len()).sum());
-        let mut bounds = Vec::with_capacity(kept.len());
-        for piece in kept {
+        kept: &[&'a [u8]],
+        byte_level: &ByteLevel,
+        text: &'a mut Vec<u8>,
+        pretokens: &mut Vec<&'a [u8]>,
+    ) -> Option<Vec<usize>> {
+        let mut bounds = vec![];
+        for piece in kept.iter().filter(|piece| !piece.is_empty() && !byte_level.keeps(piece)) {
             let first = text.len();
             text.extend_from_slice(piece);
             bounds.push((first, text.len()));
         }
         checked_length(text.len()).ok()?;
+        let text = &text[..];
         let mut own = Cuts::default();
-        let mut shared = room.try_lock().ok();
+        let mut shared = byte_level.room.try_lock().ok();
         let cuts = shared.as_deref_mut().unwrap_or(&mut own);
-        let some: Vec<(usize, usize)> = bounds.iter().copied().filter(|(start, end)| start < end).collect();
-        cutter.cut(&text, &some, cuts);
+        cuts.starts.clear();
+        if !bounds.is_empty() {
+            byte_level.cutter.cut(text, &bounds, cuts);
+        }
         cuts.starts.push(text.len() as u32);
         let mut spans = cuts.starts.windows(2).peekable();
-        let count = |&(_, end): &(usize, usize)| {
-            let mut count = 0;
-            while let Some(span) = spans.next_if(|span| (span[0] as usize) < end) {
-                let bytes = &text[span[0] as usize..span[1] as usize];
-                pretokens.push_with(|written| byte_alphabet::write_into(bytes, written));
-                count += 1;
+        let mut ends = bounds.iter().map(|&(_, end)| end);
+        let count = |piece: &&'a [u8]| {
+            if piece.is_empty() {
+                return 0;
             }
-            Some(count)
+            if byte_level.keeps(piece) {
+                pretokens.push(piece);
+                return 1;
+            }
+            let end = ends.next().unwrap_or(0);
+            let first = pretokens.len();
+            while let Some(span) = spans.next_if(|span| (span[0] as usize) < end) {
+                pretokens.push(&text[span[0] as usize..span[1] as usize]);
+            }
+            pretokens.len() - first
         };
-        Some(bounds.iter().map(count).collect())
+        Some(kept.iter().map(count).collect())
     }
 
     /// Add what the parts make of a piece without what is dropped, where that is to put a mark in front, or in the place of
@@ -169,7 +202,7 @@ impl Rest {
         true
     }
 
-    /// Hand over the pretokens of a piece.
+    /// Hand over the pretokens of a piece, in the form of `input`.
     pub fn pretokens(&self, piece: &[u8], visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let piece = std::str::from_utf8(piece)
             .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))?;
@@ -201,19 +234,20 @@ impl Rest {
             }
             _ => {}
         }
-        if let Some((cutter, room)) = &self.byte_level {
-            let mut own = Cuts::default();
-            let mut shared = room.try_lock().ok();
-            let cuts = shared.as_deref_mut().unwrap_or(&mut own);
-            cutter.cut(piece.as_bytes(), &[(0, piece.len())], cuts);
-            let ends = cuts.starts[1..].iter().copied().chain([piece.len() as u32]);
-            let mut written = String::new();
-            for (&start, end) in cuts.starts.iter().zip(ends) {
-                written.clear();
-                byte_alphabet::write_into(&piece.as_bytes()[start as usize..end as usize], &mut written);
-                visit(&written)?;
+        if let Some(byte_level) = &self.byte_level {
+            if byte_level.keeps(piece.as_bytes()) {
+                return visit(piece);
             }
-            return Ok(());
+            let mut own = Cuts::default();
+            let mut shared = byte_level.room.try_lock().ok();
+            let cuts = shared.as_deref_mut().unwrap_or(&mut own);
+            byte_level.cutter.cut(piece.as_bytes(), &[(0, piece.len())], cuts);
+            let ends = cuts.starts[1..].iter().copied().chain([piece.len() as u32]);
+            return cuts
+                .starts
+                .iter()
+                .zip(ends)
+                .try_for_each(|(&start, end)| visit(&piece[start as usize..end as usize]));
         }
         let whole = vec![AlignedText::untracked(piece.to_owned())];
         let pieces = self.parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;
@@ -254,7 +288,7 @@ impl Rest {
     }
 }
 
-/// A model behind what is left to do, for the cache. It gets pretokens as the vocabulary writes them.
+/// A model behind what is left to do, for the cache. It gets pretokens in the form of `Rest::input`.
 pub struct Deferring<M> {
     /// The model.
     pub model: M,
@@ -297,42 +331,63 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
             }));
             return;
         }
+        let mut text = vec![];
+        if let Some(byte_level) = &self.rest.byte_level {
+            let mut pretokens = Vec::with_capacity(2 * pieces.len());
+            if let Some(counts) = self.rest.all_cut(&kept, byte_level, &mut text, &mut pretokens) {
+                let counts = counts.into_iter().map(Some);
+                return self.encode_pretokens(&pretokens, counts, scratch, ids, places);
+            }
+        }
         let bytes: usize = kept.iter().map(|piece| piece.len()).sum();
-        // In the byte alphabet a byte takes two at most.
         let mut pretokens = Strings::with_capacity(2 * pieces.len(), 2 * bytes);
-        let counts = match &self.rest.byte_level {
-            Some((cutter, room)) => self.rest.all_written(&kept, cutter, room, &mut pretokens),
-            None => None,
+        let mut one = |piece: &&[u8]| {
+            let first = pretokens.len();
+            if self.rest.mark_only(piece, &mut pretokens) {
+                return Some(1);
+            }
+            let Ok(piece) = std::str::from_utf8(piece) else { return None };
+            let outcome = self.rest.pretokens_of_kept(piece, |pretoken| {
+                checked_length(pretoken.len())?;
+                pretokens.push(pretoken);
+                Ok(())
+            });
+            if outcome.is_err() {
+                pretokens.truncate(first);
+            }
+            outcome.is_ok().then_some(pretokens.len() - first)
         };
-        let counts = counts.unwrap_or_else(|| {
-            let mut one = |piece: &&[u8]| {
-                let first = pretokens.len();
-                if self.rest.mark_only(piece, &mut pretokens) {
-                    return Some(1);
-                }
-                let Ok(piece) = std::str::from_utf8(piece) else { return None };
-                let outcome = self.rest.pretokens_of_kept(piece, |pretoken| {
-                    checked_length(pretoken.len())?;
-                    pretokens.push(pretoken);
-                    Ok(())
-                });
-                if outcome.is_err() {
-                    pretokens.truncate(first);
-                }
-                outcome.is_ok().then_some(pretokens.len() - first)
-            };
-            kept.iter().map(&mut one).collect()
-        });
+        let counts: Vec<Option<usize>> = kept.iter().map(&mut one).collect();
         let all: Vec<&[u8]> = pretokens.iter().map(str::as_bytes).collect();
-        let (mut found, mut found_places) = (Vec::with_capacity(2 * bytes), vec![]);
-        self.model.encode_many(&all, scratch, &mut found, &mut found_places);
-        let mut found_places = found_places.into_iter();
-        places.extend(counts.into_iter().map(|count| {
+        self.encode_pretokens(&all, counts.into_iter(), scratch, ids, places);
+    }
+}
+
+impl<M: PretokenModel> Deferring<M> {
+    /// Append the ids of pretokens, and for each piece, which has so many of them, say where its ids are. None of them: the
+    /// piece gets no place.
+    fn encode_pretokens(
+        &self,
+        pretokens: &[&[u8]],
+        counts: impl Iterator<Item = Option<usize>>,
+        scratch: &mut M::Scratch,
+        ids: &mut Vec<u32>,
+        places: &mut Vec<Option<(u32, u32)>>,
+    ) {
+        let mut found = vec![];
+        self.model.encode_many(pretokens, scratch, ids, &mut found);
+        let mut found = found.into_iter();
+        places.extend(counts.map(|count| {
+            let count = count?;
+            if count == 1 {
+                return found.next().flatten();
+            }
+            // Those of several are put together once more.
             let first = ids.len();
             let mut is_complete = true;
-            for place in found_places.by_ref().take(count?) {
+            for place in found.by_ref().take(count) {
                 match place {
-                    Some((start, end)) => ids.extend_from_slice(&found[start as usize..end as usize]),
+                    Some((start, end)) => ids.extend_from_within(start as usize..end as usize),
                     None => is_complete = false,
                 }
             }
@@ -424,7 +479,8 @@ mod tests {
         let part = spec::PreTokenizer::ByteLevel { add_prefix_space, trim_offsets, use_regex, pattern };
         let cutter = Cutter::build(&[(String::new(), &part)]).unwrap();
         let parts = vec![PreTokenizer::build(&part)];
-        let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), parts).with_byte_level(cutter);
+        let kept_whole = (0..=u8::MAX).map(|byte| byte == b'x').collect();
+        let rest = Rest::new(Some(&CodePointSet(vec![32, 33])), parts).with_byte_level(cutter, kept_whole);
         assert!(rest.byte_level.is_some());
         let model = Deferring { model: Lengths, rest: std::sync::Arc::new(rest) };
         let pieces = [" ab", "é1a", "", " ", "77é", "a!a", "x", "中"].map(str::as_bytes);

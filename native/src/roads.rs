@@ -208,13 +208,13 @@ fn plan(
             if let Some((cutter, dropped)) = tables.make(|| Ok(waiting.cutter()))? {
                 let cutting = by_patterns(cutter.into());
                 let normalizer = waiting.whole.clone();
-                let rest = rest_of(&dropped, others, tables)?.with_late(waiting.late());
-                return Ok(Some((Input::Text, Way { cutting, normalizer, rest: Some(rest) })));
+                let rest = rest_of(first.1, &dropped, others, tables)?.with_late(waiting.late());
+                return Ok(Some((rest.input(), Way { cutting, normalizer, rest: Some(rest) })));
             }
         }
         if let Some((cutter, dropped)) = tables.make(|| Ok(Cutter::absorbing(first.1)))? {
-            let rest = rest_of(&dropped, others, tables)?;
-            return Ok(Some((Input::Text, way(by_patterns(cutter.into()), Some(rest)))));
+            let rest = rest_of(first.1, &dropped, others, tables)?;
+            return Ok(Some((rest.input(), way(by_patterns(cutter.into()), Some(rest)))));
         }
     }
     // A ByteLevel first cuts, where it does, and then writes bytes; what comes after it sees these.
@@ -255,12 +255,24 @@ fn by_patterns(cutters: Cutters) -> Cutting {
     Cutting::Patterns { before: None, cutters, prefix: Prefix::Nothing }
 }
 
-/// What is left to do behind a cutter that lets spaces belong to matches.
-fn rest_of(dropped: &CodePointSet, others: &[(String, &PreTokenizer)], tables: &mut Tables) -> Result<Rest> {
+/// What is left to do behind a cutter that lets spaces belong to the matches of the first part.
+fn rest_of(
+    first: &PreTokenizer,
+    dropped: &CodePointSet,
+    others: &[(String, &PreTokenizer)],
+    tables: &mut Tables,
+) -> Result<Rest> {
     let rest = Rest::new(Some(dropped), others.iter().map(|part| PreTokenizers::build(part.1)).collect());
     if let [(_, PreTokenizer::ByteLevel { add_prefix_space: false, pattern: Some(_), .. })] = others {
-        if let Some(cutter) = tables.make(|| if_supported(Cutter::build(others)))? {
-            return Ok(rest.with_byte_level(cutter));
+        let build = || {
+            let cutter = if_supported(Cutter::build(others))?;
+            Ok(cutter.map(|cutter| {
+                let kept_whole = cutter.keeps_matches(first);
+                (cutter, kept_whole)
+            }))
+        };
+        if let Some((cutter, kept_whole)) = tables.make(build)? {
+            return Ok(rest.with_byte_level(cutter, kept_whole));
         }
     }
     Ok(rest)

@@ -22,7 +22,9 @@ use crate::tables::{Stored, Table, TableReader};
 use super::classes::Classes;
 use super::cover::MOST_CODES;
 use super::program::{First, Kind, Program, Threads, MATCH, NONE};
+use super::tree::CodePointSet;
 use super::windows::Windows;
+use crate::character_table::members;
 
 /// The longest delay in bytes.
 pub const LONGEST_DELAY: u8 = 7;
@@ -436,6 +438,41 @@ impl Transducer {
             None => (entry >> 8, entry & 255),
         };
         (row as usize / self.symbols, mask)
+    }
+
+    /// Whether each text of characters of a set is one piece.
+    pub fn keeps_whole(&self, set: &CodePointSet) -> bool {
+        // Symbols of characters, each with how many bytes continue it.
+        let mut characters: Vec<(usize, usize)> = vec![];
+        for character in members(set).filter_map(char::from_u32) {
+            let found = (usize::from(self.classes.of(character as u32)), character.len_utf8() - 1);
+            if !characters.contains(&found) {
+                characters.push(found);
+            }
+        }
+        let continuation = self.symbols - 1;
+        let mut is_known = vec![false; self.states];
+        let mut todo = vec![self.start as usize / self.symbols];
+        while let Some(from) = todo.pop() {
+            for &(class, more) in &characters {
+                let mut state = from;
+                for symbol in std::iter::once(class).chain(std::iter::repeat_n(continuation, more)) {
+                    let entry = self.table[state * self.symbols + symbol];
+                    // A beginning is told, or taken back.
+                    if entry & 255 != 0 || entry >> 8 == self.trap {
+                        return false;
+                    }
+                    state = (entry >> 8) as usize / self.symbols;
+                }
+                if self.ends[state] != [0, 0] {
+                    return false;
+                }
+                if !std::mem::replace(&mut is_known[state], true) {
+                    todo.push(state);
+                }
+            }
+        }
+        true
     }
 
     /// Find out what can be told without a state.
