@@ -129,6 +129,12 @@ impl SurePairs {
         self.tells_borders
     }
 
+    /// Let rows be whole pretokens.
+    #[cfg(test)]
+    pub fn forget_borders(&mut self) {
+        self.tells_borders = false;
+    }
+
     /// For each symbol of a pretoken, by its class, what the one before and it surely merge to, and whether something may
     /// merge across the border between them; behind them nothing. With `has_end` the last one is a symbol of the end.
     #[inline(always)]

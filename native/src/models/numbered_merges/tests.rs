@@ -58,7 +58,11 @@ fn rows_of_bytes_are_merged_as_the_heap_does() {
     for _ in 0..if cfg!(miri) { 3 } else { 1500 } {
         let (merges, bytes, tokens) = hostile(&mut random);
         let entries = tokens.iter().map(|(token, &id)| (&token[..], id));
-        let numbered = NumberedMerges::of_bytes(&merges, &bytes, entries, true).unwrap();
+        let mut numbered = NumberedMerges::of_bytes(&merges, &bytes, entries, true).unwrap();
+        assert!(numbered.sure.tells_borders());
+        if random.below(3) == 0 {
+            numbered.sure.forget_borders();
+        }
         let unmerged = numbered.unmerged.as_ref().expect("it was wanted");
         for (token, &id) in &tokens {
             let merged = expected(&merges, &bytes, token) == [id];
