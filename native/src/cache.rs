@@ -18,9 +18,9 @@ use crate::extensions::{self, Extensions, Work};
 use crate::hash::hash_bytes;
 use crate::models::PretokenModel;
 use key::{Key, SHORT};
-use long::{copy_some, LongTable};
+use long::{copy_some, LongTable, AT_ONCE};
 use short::ShortTable;
-use waiting::{Distinct, Released, Waiting, MOST_WAITING};
+use waiting::{Distinct, Released, Waiting, ENOUGH, MOST_WAITING};
 
 /// Pretokens a batch.
 const BATCH: usize = 128;
@@ -30,6 +30,12 @@ const MOST_NEW: usize = BATCH + MOST_WAITING;
 const LONGEST: usize = 1024;
 /// Room for short pretokens in a cache that is new.
 const FIRST_SLOTS: usize = 1 << 12;
+/// New pretokens in a batch that make it worth to be ready for more.
+const SOME_NEW: usize = 8;
+/// Pretokens in a batch whose own pair was full of others that make it worth to ask where the search goes on.
+const SOME_FAR: usize = 5;
+/// Address space for an arena is set aside for at most so many words.
+const MOST_SET_ASIDE: usize = 1 << 24;
 /// A span with this bit is passed over.
 pub const SKIP: u32 = 1 << 31;
 
@@ -51,6 +57,9 @@ pub struct Cache<S> {
     scratch: S,
     most_slots: usize,
     most_arena: usize,
+    /// New pretokens of the last batch, and those that had to be looked for further on.
+    last_new: usize,
+    last_far: usize,
 }
 
 /// The ids of a run of spans with the failures among them.
@@ -131,7 +140,7 @@ impl<const HAS_SKIPPED: bool> Work for Ask<'_, '_, HAS_SKIPPED> {
                 (keys[at], homes[at]) = (Key::NOTHING, short.nothing());
             } else {
                 let hash = hash_bytes(&text[spans[at] as usize..(spans[at + 1] & !SKIP) as usize]);
-                keys[at] = Key::of_long(hash);
+                (keys[at], homes[at]) = (Key::of_long(hash), short.nothing());
                 long.ask(hash);
             }
         }
@@ -147,14 +156,17 @@ impl<S: Default> Cache<S> {
     /// An empty cache with room for three quarters of so many short pretokens, in entries of 32 bytes, and for each of them 16
     /// bytes for ids that have no room there, and 32 for longer pretokens.
     pub fn new(most_entries: usize) -> Cache<S> {
+        let most_arena = most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30);
         Cache {
-            short: ShortTable::new(FIRST_SLOTS, Extensions::detect()),
-            long: LongTable::new(),
+            short: ShortTable::new(FIRST_SLOTS, most_arena.min(MOST_SET_ASIDE), Extensions::detect()),
+            long: LongTable::new((2 * most_arena).min(MOST_SET_ASIDE)),
             waiting: Waiting::default(),
             settling: Settling::default(),
             scratch: S::default(),
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
-            most_arena: most_entries.saturating_mul(4).clamp(1 << 16, 1 << 30),
+            most_arena,
+            last_new: 0,
+            last_far: 0,
         }
     }
 
@@ -177,10 +189,14 @@ impl<S: Default> Cache<S> {
         let mut first = 0;
         let (keys, homes) = ([Key::NOTHING; BATCH], [0; BATCH]);
         let mut batch = Batch { text, spans: &[], keys, homes };
+        let mut missing = [(0, 0); BATCH];
         while first < count {
-            if !self.has_room() {
-                // What waits knows where it belongs.
+            let has_room = self.has_room();
+            if !has_room || self.waiting.len() >= ENOUGH {
+                // What waits knows where it belongs, so it goes before anything grows.
                 self.settle(model, text, output, &mut on_event);
+            }
+            if !has_room {
                 self.make_room();
             }
             let size = (count - first).min(BATCH);
@@ -189,6 +205,12 @@ impl<S: Default> Cache<S> {
                 true => self.ask::<true>(&mut batch),
                 false => self.ask::<false>(&mut batch),
             }
+            if self.last_far >= SOME_FAR {
+                let (keys, homes) = (&batch.keys[..size], &batch.homes[..size]);
+                self.short.ask_further(keys.iter().copied().zip(homes.iter().copied()));
+            }
+            let goes_past = self.last_new >= SOME_NEW;
+            (self.last_new, self.last_far) = (0, 0);
             let mut at = 0;
             while at < size {
                 let next_event = loop {
@@ -205,7 +227,17 @@ impl<S: Default> Cache<S> {
                     }
                 };
                 while at < next_event {
-                    at += self.short.copy_run(&batch.keys[at..next_event], &batch.homes[at..next_event], output.ids);
+                    let (keys, homes) = (&batch.keys[at..next_event], &batch.homes[at..next_event]);
+                    if goes_past {
+                        let length = output.ids.len();
+                        let (run, new) = self.short.copy_run_past(keys, homes, output.ids, &mut missing);
+                        for &(place, before) in &missing[..new] {
+                            self.wait(&batch, at + place as usize, length + before as usize);
+                        }
+                        at += run;
+                    } else {
+                        at += self.short.copy_run(keys, homes, output.ids);
+                    }
                     if at < next_event {
                         self.look_further(model, &batch, at, output, &mut on_event);
                         at += 1;
@@ -242,16 +274,19 @@ impl<S: Default> Cache<S> {
             return;
         }
         if pretoken.len() <= LONGEST {
-            let place = (batch.spans[at], batch.spans[at + 1] & !SKIP);
-            self.waiting.push(key, home, place, output.ids.len());
-            if self.waiting.is_full() {
-                self.settle(model, batch.text, output, on_event);
-            }
-            return;
+            return self.wait(batch, at, output.ids.len());
         }
         // It is not kept.
         self.settle(model, batch.text, output, on_event);
         self.encode_alone(model, pretoken, output);
+    }
+
+    /// Let a new pretoken wait, which belongs behind so many ids.
+    #[inline(always)]
+    fn wait(&mut self, batch: &Batch, at: usize, length: usize) {
+        let place = (batch.spans[at], batch.spans[at + 1] & !SKIP);
+        self.waiting.push(batch.keys[at], batch.homes[at], place, length);
+        self.last_new += 1;
     }
 
     fn encode_alone<M: PretokenModel<Scratch = S>>(&mut self, model: &M, pretoken: &[u8], output: &mut Output) {
@@ -264,7 +299,10 @@ impl<S: Default> Cache<S> {
 
     fn copy(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         match key.long_hash() {
-            None => self.short.copy(key, home, ids),
+            None => {
+                self.last_far += usize::from(self.short.is_full(home));
+                self.short.copy(key, home, ids)
+            }
             Some(hash) => pretoken.len() <= LONGEST && self.long.copy(pretoken, hash, ids),
         }
     }
@@ -286,9 +324,18 @@ impl<S: Default> Cache<S> {
         self.waiting.numbers(text, &mut distinct, &mut numbers);
         ids.clear();
         model.encode_many(distinct.pretokens(), &mut self.scratch, &mut ids, &mut places);
+        // Then all few ids are copied in a length that is known.
+        ids.extend([0; AT_ONCE]);
+        for &(key, home) in distinct.keys() {
+            match key.long_hash() {
+                None => self.short.ask_again(home),
+                Some(hash) => self.long.ask(hash),
+            }
+        }
+        self.short.ask_further(distinct.keys().iter().copied());
         for ((place, &(key, home)), pretoken) in places.iter().zip(distinct.keys()).zip(distinct.pretokens()) {
             if let Some((first, end)) = *place {
-                self.insert(key, home, pretoken, &ids[first as usize..end as usize]);
+                self.insert(key, home, pretoken, &ids, first as usize, (end - first) as usize);
             }
         }
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -303,10 +350,11 @@ impl<S: Default> Cache<S> {
         self.settling = Settling { ids, places, numbers };
     }
 
-    fn insert(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &[u32]) {
+    /// Add a pretoken that is not there yet, with `count` ids that lie at a place among words.
+    fn insert(&mut self, key: Key, home: u32, pretoken: &[u8], words: &[u32], place: usize, count: usize) {
         match key.long_hash() {
-            None => self.short.insert(key, home, ids),
-            Some(hash) => self.long.insert(pretoken, hash, ids),
+            None => self.short.insert(key, home, words, place, count),
+            Some(hash) => self.long.insert(pretoken, hash, words, place, count),
         }
     }
 
@@ -322,12 +370,13 @@ impl<S: Default> Cache<S> {
     fn make_room(&mut self) {
         let is_full = !self.short.has_room(MOST_NEW) && self.short.slots() >= self.most_slots;
         if is_full || self.short.arena_length() > self.most_arena {
-            self.short = ShortTable::new(FIRST_SLOTS, self.short.extensions());
+            let room = self.most_arena.min(MOST_SET_ASIDE);
+            self.short = ShortTable::new(FIRST_SLOTS, room, self.short.extensions());
         } else if !self.short.has_room(MOST_NEW) {
             self.short.grow(self.most_slots);
         }
         if self.long.arena_length() > 2 * self.most_arena {
-            self.long = LongTable::new();
+            self.long = LongTable::new((2 * self.most_arena).min(MOST_SET_ASIDE));
         }
         self.long.make_room(MOST_NEW);
     }
@@ -350,7 +399,7 @@ impl<S: Default> Cache<S> {
         let first = ids.len();
         model.encode(pretoken, &mut self.scratch, ids).inspect_err(|_| ids.truncate(first))?;
         if pretoken.len() <= LONGEST {
-            self.insert(key, home, pretoken, &ids[first..]);
+            self.insert(key, home, pretoken, ids, first, ids.len() - first);
         }
         Ok(())
     }

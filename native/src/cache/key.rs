@@ -69,7 +69,19 @@ impl Key {
 
     /// The hash of `of_long`; None: it is short.
     pub fn long_hash(self) -> Option<u64> {
-        (self.0[1] == LONG_TAG).then_some(self.0[0])
+        self.is_long().then_some(self.0[0])
+    }
+
+    /// Whether it is that of `of_long`.
+    #[inline(always)]
+    pub fn is_long(self) -> bool {
+        self.0[1] == LONG_TAG
+    }
+
+    /// Whether it is `NOTHING`: all others have a length in their second half.
+    #[inline(always)]
+    pub fn is_nothing(self) -> bool {
+        self.0[1] == 0
     }
 
     /// Half of the key, with the first eight bytes of text.

@@ -1,32 +1,41 @@
 //! Long pretokens and their ids, one behind the other in an arena, and an index into it by hash.
 
 use crate::hash::prefetch;
+use crate::pages::{Pages, Words};
+
+/// Slots of an index that is new.
+const FIRST_SLOTS: usize = 1 << 12;
+/// Slots that make no large index.
+const SMALL: usize = 1 << 16;
 
 /// See the module.
 pub struct LongTable {
     /// The lower half of the hash, and the place in the arena; 0 is none.
-    index: Vec<(u32, u32)>,
+    index: Pages<[u32; 2]>,
     shift: u32,
     count: usize,
     /// For each: its length, the number of its ids, the ids, and its bytes in words.
-    arena: Vec<u32>,
+    arena: Words,
 }
 
 impl LongTable {
-    /// An empty table.
-    pub fn new() -> LongTable {
-        const BITS: u32 = 12;
-        LongTable { index: vec![(0, 0); 1 << BITS], shift: 32 - BITS, count: 0, arena: vec![0] }
+    /// An empty table, with room in the arena for so many words.
+    pub fn new(room: usize) -> LongTable {
+        let mut arena = Words::with_room(room);
+        // No place is 0.
+        arena.behind(1);
+        arena.keep(1);
+        LongTable { index: Pages::new(FIRST_SLOTS), shift: 32 - FIRST_SLOTS.trailing_zeros(), count: 0, arena }
     }
 
     /// Words in the arena.
     pub fn arena_length(&self) -> usize {
-        self.arena.len()
+        self.arena.count()
     }
 
     /// Whether the index has room for so many more.
     pub fn has_room(&self, more: usize) -> bool {
-        2 * (self.count + more) <= self.index.len()
+        2 * (self.count + more) <= self.index.items().len()
     }
 
     /// Make room in the index for so many more.
@@ -34,17 +43,25 @@ impl LongTable {
         if self.has_room(more) {
             return;
         }
-        let old = std::mem::take(&mut self.index);
-        let bits = old.len().trailing_zeros() + 1;
-        self.shift = 32 - bits;
-        self.index = vec![(0, 0); 1 << bits];
-        for item in old.into_iter().filter(|item| item.1 != 0) {
-            let mut slot = self.home(u64::from(item.0));
-            while self.index[slot].1 != 0 {
-                slot = (slot + 1) & (self.index.len() - 1);
-            }
-            self.index[slot] = item;
+        let old = std::mem::replace(&mut self.index, Pages::new(1));
+        let slots = old.items().len();
+        let slots = if slots < SMALL { 4 * slots } else { 2 * slots };
+        self.shift = 32 - slots.trailing_zeros();
+        self.index = Pages::new(slots);
+        for item in old.items().iter().filter(|item| item[1] != 0) {
+            let slot = self.free_slot(u64::from(item[0]));
+            self.index.items_mut()[slot] = *item;
         }
+    }
+
+    /// The slot of the index for a hash that is not there.
+    fn free_slot(&self, hash: u64) -> usize {
+        let index = self.index.items();
+        let mut slot = self.home(hash);
+        while index[slot][1] != 0 {
+            slot = (slot + 1) & (index.len() - 1);
+        }
+        slot
     }
 
     /// Where the search for a hash begins: its lower half tells, which the index has too.
@@ -54,67 +71,83 @@ impl LongTable {
 
     /// Ask for the memory of the index for a hash.
     pub fn ask(&self, hash: u64) {
-        prefetch(&self.index, self.home(hash));
+        prefetch(self.index.items(), self.home(hash));
     }
 
     /// Ask for the memory of what the index has there.
     pub fn ask_further(&self, hash: u64) {
-        prefetch(&self.arena, self.index[self.home(hash)].1 as usize);
+        prefetch(self.arena.all(), self.index.items()[self.home(hash)][1] as usize);
     }
 
-    /// The place of a pretoken in the arena, or the slot of the index where it belongs.
-    fn find(&self, pretoken: &[u8], hash: u64) -> Result<u32, usize> {
+    /// The place of a pretoken in the arena.
+    fn find(&self, pretoken: &[u8], hash: u64) -> Option<usize> {
+        let index = self.index.items();
         let mut slot = self.home(hash);
         loop {
-            let (tag, place) = self.index[slot];
+            let [tag, place] = index[slot];
             if place == 0 {
-                return Err(slot);
+                return None;
             }
             if tag == hash as u32 {
                 let (length, _, bytes) = self.entry(place);
                 if length == pretoken.len() && &as_bytes(bytes)[..length] == pretoken {
-                    return Ok(place);
+                    return Some(place as usize);
                 }
             }
-            slot = (slot + 1) & (self.index.len() - 1);
+            slot = (slot + 1) & (index.len() - 1);
         }
     }
 
-    /// Add a pretoken, if it is not there yet.
-    pub fn insert(&mut self, pretoken: &[u8], hash: u64, ids: &[u32]) {
-        let Err(slot) = self.find(pretoken, hash) else { return };
-        self.index[slot] = (hash as u32, self.arena.len() as u32);
+    /// Add a pretoken that is not there yet, with `count` ids that lie at a place among words.
+    pub fn insert(&mut self, pretoken: &[u8], hash: u64, words: &[u32], place: usize, count: usize) {
+        let slot = self.free_slot(hash);
+        self.index.items_mut()[slot] = [hash as u32, self.arena.count() as u32];
         self.count += 1;
-        self.arena.extend([pretoken.len() as u32, ids.len() as u32]);
-        self.arena.extend_from_slice(ids);
-        self.arena.extend(pretoken.chunks(4).map(|chunk| {
+        let length = 2 + count + pretoken.len().div_ceil(4);
+        // The first ids are copied in a length that is known.
+        let room = self.arena.behind(length.max(2 + AT_ONCE));
+        (room[0], room[1]) = (pretoken.len() as u32, count as u32);
+        match words[place..].first_chunk::<AT_ONCE>() {
+            Some(words) if count <= AT_ONCE => room[2..2 + AT_ONCE].copy_from_slice(words),
+            _ => room[2..2 + count].copy_from_slice(&words[place..place + count]),
+        }
+        let (chunks, bytes) = (pretoken.chunks_exact(4), &mut room[2 + count..length]);
+        if let Some(last) = bytes.last_mut() {
+            // It is written again where it is a whole one.
             let mut word = [0u8; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u32::from_ne_bytes(word)
-        }));
+            word[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+            *last = u32::from_ne_bytes(word);
+        }
+        for (word, chunk) in bytes.iter_mut().zip(chunks) {
+            *word = u32::from_ne_bytes(chunk.try_into().expect("4 bytes"));
+        }
+        self.arena.keep(length);
     }
 
     /// Append the ids of a pretoken; false: it is not there.
     pub fn copy(&self, pretoken: &[u8], hash: u64, ids: &mut Vec<u32>) -> bool {
         let found = self.find(pretoken, hash);
-        if let Ok(place) = found {
-            copy_some(&self.arena, place as usize + 2, self.arena[place as usize + 1] as usize, ids);
+        if let Some(place) = found {
+            let arena = self.arena.all();
+            copy_some(arena, place + 2, arena[place + 1] as usize, ids);
         }
-        found.is_ok()
+        found.is_some()
     }
 
     /// A pretoken in the arena: its length in bytes, its ids, and the words that hold its bytes.
     fn entry(&self, place: u32) -> (usize, &[u32], &[u32]) {
-        let place = place as usize;
-        let (length, count) = (self.arena[place] as usize, self.arena[place + 1] as usize);
+        let (arena, place) = (self.arena.all(), place as usize);
+        let (length, count) = (arena[place] as usize, arena[place + 1] as usize);
         let bytes = place + 2 + count;
-        (length, &self.arena[place + 2..bytes], &self.arena[bytes..bytes + length.div_ceil(4)])
+        (length, &arena[place + 2..bytes], &arena[bytes..bytes + length.div_ceil(4)])
     }
 }
 
+/// Ids that are copied at once, without a look at how many there are.
+pub const AT_ONCE: usize = 16;
+
 /// Append some of the words.
 pub fn copy_some(words: &[u32], place: usize, count: usize, ids: &mut Vec<u32>) {
-    const AT_ONCE: usize = 16;
     match words[place..].first_chunk::<AT_ONCE>() {
         // A copy of a length that is known costs less than the call of a function that copies.
         Some(words) if count <= AT_ONCE => {

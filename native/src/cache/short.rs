@@ -8,15 +8,13 @@ use bytemuck::{Pod, Zeroable};
 use wide::u32x4;
 
 use super::key::Key;
-use super::long::copy_some;
+use super::long::{copy_some, AT_ONCE};
 use crate::extensions::{self, Extensions, Work};
 use crate::hash::prefetch;
-use crate::pages::Pages;
+use crate::pages::{Pages, Words};
 
 /// Ids in an entry.
 const INLINE: usize = 4;
-/// Ids that are copied at once, without a look at how many there are.
-pub const AT_ONCE: usize = 16;
 /// Entries that make no large table.
 const SMALL: usize = 1 << 17;
 /// The second id has the number of ids above it.
@@ -24,6 +22,11 @@ const COUNT_SHIFT: u32 = 28;
 const ID_MASK: u32 = (1 << COUNT_SHIFT) - 1;
 /// What is taken of the ids of an entry.
 const WITHOUT_COUNT: u32x4 = u32x4::new([u32::MAX, ID_MASK, u32::MAX, u32::MAX]);
+/// What is taken of four words where this number of them are ids.
+const IDS: [[u32; INLINE]; INLINE + 1] = {
+    const ALL: u32 = u32::MAX;
+    [[0; 4], [ALL, 0, 0, 0], [ALL, ALL, 0, 0], [ALL, ALL, ALL, 0], [ALL; 4]]
+};
 /// In place of the number: the first id is a place in the arena, where the number comes first.
 const ELSEWHERE: u32 = INLINE as u32 + 1;
 
@@ -45,7 +48,7 @@ pub struct ShortTable {
     pairs: Pages<Pair>,
     shift: u32,
     count: usize,
-    arena: Vec<u32>,
+    arena: Words,
     extensions: Option<Extensions>,
 }
 
@@ -67,11 +70,12 @@ impl Homes<'_> {
 }
 
 impl ShortTable {
-    /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on.
-    pub fn new(slots: usize, extensions: Option<Extensions>) -> ShortTable {
+    /// An empty table with room for three quarters of this number of pretokens, which is a power of two from 4 on, and for
+    /// so many words in the arena.
+    pub fn new(slots: usize, room: usize, extensions: Option<Extensions>) -> ShortTable {
         let pairs = slots / 2;
         let shift = 64 - pairs.trailing_zeros();
-        ShortTable { pairs: Pages::new(pairs + 1), shift, count: 0, arena: vec![], extensions }
+        ShortTable { pairs: Pages::new(pairs + 1), shift, count: 0, arena: Words::with_room(room), extensions }
     }
 
     /// What it is built for.
@@ -91,13 +95,14 @@ impl ShortTable {
 
     /// Words in the arena.
     pub fn arena_length(&self) -> usize {
-        self.arena.len()
+        self.arena.count()
     }
 
     /// Move to a table with twice as many entries, or four times as many while it is small, but no more than `most`.
     pub fn grow(&mut self, most: usize) {
         let slots = if self.slots() < SMALL { 4 * self.slots() } else { 2 * self.slots() };
-        let larger = ShortTable::new(slots.min(most), self.extensions);
+        // The arena is handed over.
+        let larger = ShortTable::new(slots.min(most), 1, self.extensions);
         *self = extensions::run(self.extensions, Move { table: self, larger });
     }
 
@@ -129,40 +134,92 @@ impl ShortTable {
         &mut self.pairs.items_mut()[place / 2].0[place % 2]
     }
 
-    /// The place of a key that belongs at `home`, or the first free one where it would be.
+    /// The place of a key that belongs at `home`.
     #[inline(always)]
-    fn find(&self, key: Key, home: usize) -> Result<usize, usize> {
+    fn find(&self, key: Key, home: usize) -> Option<usize> {
         let pairs = self.pairs.items();
         let mut pair = home;
         loop {
-            for (at, entry) in pairs[pair].0.iter().enumerate() {
-                if entry.key == key {
-                    return Ok(2 * pair + at);
-                }
-                if entry.key == Key::NOTHING {
-                    return Err(2 * pair + at);
-                }
+            let [first, second] = &pairs[pair].0;
+            if first.key == key || second.key == key {
+                return Some(2 * pair + usize::from(second.key == key));
+            }
+            if second.key.is_nothing() {
+                return None;
             }
             pair = (pair + 1) & (pairs.len() - 2);
         }
     }
 
-    /// Add a pretoken that is not there yet; `home` is where it belongs.
-    pub fn insert(&mut self, key: Key, home: u32, ids: &[u32]) {
-        let Err(place) = self.find(key, home as usize) else { return };
-        let mut entry = Entry { key, ids: [0; INLINE] };
-        let number = if ids.len() <= INLINE && ids.get(1).is_none_or(|&id| id <= ID_MASK) {
-            // One by one, since they are few.
-            entry.ids.iter_mut().zip(ids).for_each(|(place, &id)| *place = id);
-            ids.len() as u32
-        } else {
-            entry.ids[0] = self.arena.len() as u32;
-            self.arena.push(ids.len() as u32);
-            self.arena.extend_from_slice(ids);
-            ELSEWHERE
-        };
-        entry.ids[1] |= number << COUNT_SHIFT;
-        *self.at(place) = entry;
+    /// The first free place for a key that belongs at `home` and is not there.
+    #[inline(always)]
+    fn free_place(&self, home: usize) -> usize {
+        let pairs = self.pairs.items();
+        let mut pair = home;
+        loop {
+            let [first, second] = &pairs[pair].0;
+            if second.key.is_nothing() {
+                return 2 * pair + usize::from(!first.key.is_nothing());
+            }
+            pair = (pair + 1) & (pairs.len() - 2);
+        }
+    }
+
+    /// Ask for the memory where the search for some keys goes on: their pair is full and has none with their first half. At
+    /// most 256 of them; what their own pairs have is looked at.
+    pub fn ask_further(&self, keys: impl Iterator<Item = (Key, u32)>) {
+        let pairs = self.pairs.items();
+        let (mut others, mut count) = ([0; 256], 0);
+        for (key, home) in keys {
+            let [first, second] = &pairs[home as usize].0;
+            let half = key.first_half();
+            others[count % 256] = home;
+            // Nothing to foretell here either.
+            let is_other = (first.key.first_half() != half) & (second.key.first_half() != half);
+            count += usize::from(is_other & !second.key.is_nothing());
+        }
+        for &home in &others[..count] {
+            prefetch(pairs, (home as usize + 1) & (pairs.len() - 2));
+        }
+    }
+
+    /// Whether a pair has no room.
+    pub fn is_full(&self, home: u32) -> bool {
+        !self.pairs.items()[home as usize].0[1].key.is_nothing()
+    }
+
+    /// Ask for the memory of a pair once more.
+    #[inline(always)]
+    pub fn ask_again(&self, home: u32) {
+        prefetch(self.pairs.items(), home as usize);
+    }
+
+    /// Add a pretoken that is not there yet, with `count` ids that lie at a place among words; `home` is where it belongs.
+    pub fn insert(&mut self, key: Key, home: u32, words: &[u32], place: usize, count: usize) {
+        let mut few = [0; AT_ONCE];
+        let few = words[place..].first_chunk().unwrap_or_else(|| {
+            let some = &words[place..][..count.min(AT_ONCE)];
+            few[..some.len()].copy_from_slice(some);
+            &few
+        });
+        // Nothing foretells how many ids there are, so what may be needed is done in any case.
+        let is_inline = (count <= INLINE) & ((count < 2) | (few[1] <= ID_MASK));
+        let list = self.arena.count();
+        let room = self.arena.behind(1 + count.max(AT_ONCE));
+        room[0] = count as u32;
+        room[1..=AT_ONCE].copy_from_slice(few);
+        if count > AT_ONCE {
+            room[1..=count].copy_from_slice(&words[place..place + count]);
+        }
+        self.arena.keep(if is_inline { 0 } else { 1 + count });
+        let ids: [u32; INLINE] = *few.first_chunk().expect("there are more");
+        let ids = u32x4::new(ids) & u32x4::new(IDS[count.min(INLINE)]);
+        let inline = u32x4::splat(0u32.wrapping_sub(u32::from(is_inline)));
+        let elsewhere = u32x4::new([list as u32, ELSEWHERE << COUNT_SHIFT, 0, 0]);
+        let number = u32x4::new([0, (count.min(INLINE) as u32) << COUNT_SHIFT, 0, 0]);
+        let ids = ((ids | number) & inline) | (elsewhere & !inline);
+        let place = self.free_place(home as usize);
+        *self.at(place) = Entry { key, ids: ids.to_array() };
         self.count += 1;
     }
 
@@ -170,7 +227,7 @@ impl ShortTable {
     /// found where this one was: all pairs between them are full. So what is frequent comes to lie where it belongs.
     pub fn copy(&mut self, key: Key, home: u32, ids: &mut Vec<u32>) -> bool {
         let home = home as usize;
-        let Ok(mut place) = self.find(key, home) else { return false };
+        let Some(mut place) = self.find(key, home) else { return false };
         if place / 2 != home {
             let nearer = 2 * home + place % 2;
             let entry = *self.at(place);
@@ -181,10 +238,13 @@ impl ShortTable {
         match entry.ids[1] >> COUNT_SHIFT {
             ELSEWHERE => {
                 let place = entry.ids[0] as usize;
-                copy_some(&self.arena, place + 1, self.arena[place] as usize, ids);
+                let arena = self.arena.all();
+                copy_some(arena, place + 1, arena[place] as usize, ids);
             }
             number => {
-                ids.extend_from_slice(&(u32x4::new(entry.ids) & WITHOUT_COUNT).to_array()[..number as usize]);
+                let length = ids.len() + number as usize;
+                ids.extend_from_slice(&(u32x4::new(entry.ids) & WITHOUT_COUNT).to_array());
+                ids.truncate(length);
             }
         }
         true
@@ -193,7 +253,21 @@ impl ShortTable {
     /// Append the ids of pretokens, as long as they lie in the pair where they belong (`ask`) and have at most `AT_ONCE`
     /// ids. Gives how many these are.
     pub fn copy_run(&self, keys: &[Key], homes: &[u32], ids: &mut Vec<u32>) -> usize {
-        extensions::run(self.extensions, CopyRun { table: self, keys, homes, ids })
+        let run = CopyRun::<false> { table: self, keys, homes, ids, missing: &mut [] };
+        extensions::run(self.extensions, run).0
+    }
+
+    /// The same, but new pretokens do not end it: they come on a list of `missing` ones, with their place among these and the
+    /// number of ids before them. Gives how many these are as well. `missing` has room for all. Worth its price where there
+    /// are some.
+    pub fn copy_run_past(
+        &self,
+        keys: &[Key],
+        homes: &[u32],
+        ids: &mut Vec<u32>,
+        missing: &mut [(u32, u32)],
+    ) -> (usize, usize) {
+        extensions::run(self.extensions, CopyRun::<true> { table: self, keys, homes, ids, missing })
     }
 }
 
@@ -209,47 +283,59 @@ impl Work for Move<'_> {
     #[inline(always)]
     fn run(self, extensions: Option<Extensions>) -> ShortTable {
         let Move { table, mut larger } = self;
-        for entry in table.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| entry.key != Key::NOTHING) {
+        for entry in table.pairs.items().iter().flat_map(|pair| pair.0).filter(|entry| !entry.key.is_nothing()) {
             let home = (entry.key.hash(extensions) >> larger.shift) as usize;
-            let place = larger.find(entry.key, home).expect_err("a key is moved once");
+            let place = larger.free_place(home);
             *larger.at(place) = entry;
         }
         larger.count = table.count;
-        larger.arena = std::mem::take(&mut table.arena);
+        std::mem::swap(&mut larger.arena, &mut table.arena);
         larger
     }
 }
 
-/// See `ShortTable::copy_run`.
-struct CopyRun<'a> {
+/// See `ShortTable::copy_run`, and `copy_run_past` for `GOES_PAST`.
+struct CopyRun<'a, const GOES_PAST: bool> {
     table: &'a ShortTable,
     keys: &'a [Key],
     homes: &'a [u32],
     ids: &'a mut Vec<u32>,
+    missing: &'a mut [(u32, u32)],
 }
 
-impl Work for CopyRun<'_> {
-    type Result = usize;
+impl<const GOES_PAST: bool> Work for CopyRun<'_, GOES_PAST> {
+    type Result = (usize, usize);
 
     #[inline(always)]
-    fn run(self, _: Option<Extensions>) -> usize {
-        let CopyRun { table, keys, homes, ids } = self;
+    fn run(self, _: Option<Extensions>) -> (usize, usize) {
+        let CopyRun { table, keys, homes, ids, missing } = self;
         ids.reserve(AT_ONCE * keys.len());
-        let mut length = ids.len();
+        let first = ids.len();
+        let mut length = first;
         let room = ids.as_mut_ptr();
         let pairs = table.pairs.items();
-        let mut at = 0;
+        let arena = table.arena.all();
+        let (mut at, mut missing_count) = (0, 0);
         for (key, &home) in keys.iter().zip(homes) {
             let pair = &pairs[home as usize].0;
             // As an index, since there is nothing to foretell which one it is. Two with the same first half are found later.
-            let entry = &pair[usize::from(pair[1].key.first_half() == key.first_half())];
-            if entry.key != *key {
+            let is_second = pair[1].key.first_half() == key.first_half();
+            let entry = &pair[usize::from(is_second)];
+            let is_here = entry.key == *key;
+            // A pair with room ends every search, and the first one was looked at.
+            let is_new = GOES_PAST & !is_here & !is_second & pair[1].key.is_nothing() & !key.is_long();
+            if !(is_here | is_new) {
                 break;
             }
-            let mut count = entry.ids[1] >> COUNT_SHIFT;
+            if GOES_PAST {
+                missing[missing_count] = (at as u32, (length - first) as u32);
+                missing_count += usize::from(is_new);
+            }
+            // Of one that is not here there are none.
+            let mut count = (entry.ids[1] >> COUNT_SHIFT) & 0u32.wrapping_sub(u32::from(is_here));
             if count == ELSEWHERE {
                 let place = entry.ids[0] as usize;
-                let list: Option<&[u32; AT_ONCE + 1]> = table.arena[place..].first_chunk();
+                let list: Option<&[u32; AT_ONCE + 1]> = arena[place..].first_chunk();
                 let Some([number, words @ ..]) = list.filter(|list| list[0] as usize <= AT_ONCE) else { break };
                 // Most have no more than half of them.
                 let words: &[[u32; AT_ONCE / 2]; 2] = bytemuck::cast_ref(words);
@@ -274,6 +360,6 @@ impl Work for CopyRun<'_> {
         }
         // SAFETY: the ids up to `length` were written above, within the room that was made.
         unsafe { ids.set_len(length) };
-        at
+        (at, missing_count)
     }
 }

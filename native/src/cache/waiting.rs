@@ -1,11 +1,13 @@
 //! New pretokens that wait for the model, the ends of documents that wait for them, and where in the ids they belong.
 
 use super::key::Key;
-use super::long::copy_some;
-use super::Output;
+use super::long::{copy_some, AT_ONCE};
+use super::{Output, BATCH};
 
-/// So many pretokens wait at most.
-pub const MOST_WAITING: usize = 128;
+/// So many pretokens that wait are enough.
+pub const ENOUGH: usize = 128;
+/// So many wait at most: a batch may come to what is not enough.
+pub const MOST_WAITING: usize = ENOUGH - 1 + BATCH;
 
 /// See the module.
 #[derive(Default)]
@@ -50,9 +52,9 @@ impl Waiting {
         self.pretokens.is_empty()
     }
 
-    /// Whether no other one may wait.
-    pub fn is_full(&self) -> bool {
-        self.pretokens.len() == MOST_WAITING
+    /// How many pretokens wait.
+    pub fn len(&self) -> usize {
+        self.pretokens.len()
     }
 
     /// Let a pretoken wait, which belongs behind so many ids.
@@ -80,6 +82,9 @@ impl Waiting {
         let first = done;
         behind.clear();
         behind.extend_from_slice(&output.ids[first..]);
+        let last = first + behind.len();
+        // Then all few words are copied in a length that is known.
+        behind.extend([0; AT_ONCE]);
         output.ids.truncate(first);
         let mut append_up_to = |at: usize, output: &mut Output| {
             copy_some(behind, done - first, at - done, output.ids);
@@ -98,7 +103,7 @@ impl Waiting {
             append_up_to(end.at, output);
             hand_over(Released::End, output);
         }
-        append_up_to(first + behind.len(), output);
+        append_up_to(last, output);
     }
 }
 
@@ -112,13 +117,13 @@ pub struct Distinct<'a> {
     slots: [u8; SLOTS],
 }
 
-/// Twice as many as there can be pretokens.
-const SLOTS: usize = 2 * MOST_WAITING;
+/// Some four for each pretoken, since most often there are enough of them and few more.
+const SLOTS: usize = 4 * ENOUGH;
 
 impl<'a> Distinct<'a> {
     /// None.
     pub fn new() -> Distinct<'a> {
-        const { assert!(MOST_WAITING <= u8::MAX as usize) }
+        const { assert!(MOST_WAITING <= u8::MAX as usize && SLOTS > MOST_WAITING) }
         Distinct {
             pretokens: Vec::with_capacity(MOST_WAITING),
             keys: Vec::with_capacity(MOST_WAITING),

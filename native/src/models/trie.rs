@@ -119,6 +119,13 @@ impl Trie {
         (slot.parent == next.node).then_some((next.child, slot.value))
     }
 
+    /// Whether there is a node there, its number and its value, without a branch: they mean nothing where there is none.
+    #[inline(always)]
+    pub fn look(&self, next: Next) -> (bool, u32, u64) {
+        let slot = &self.slots[next.child as usize];
+        (slot.parent == next.node, next.child, slot.value)
+    }
+
     /// The value of a node (`NOTHING`: no key ends there).
     #[inline(always)]
     pub fn value(&self, node: u32) -> u64 {

@@ -1,7 +1,8 @@
 //! WordPiece: take the longest token that the pretoken begins with, then the longest inner one, and so on.
 //!
 //! The meaning stands in `engine/reference/models/wordpiece.py`. The trie has the vocabulary as it is: an inner token is
-//! searched for from the node behind the prefix. Several pretokens are in work at a time, as in `unigram.rs`.
+//! searched for from the node behind the prefix. Several pretokens go in rounds, one step each a round, so that the waits
+//! for memory overlap.
 
 use super::bpe::Input;
 use super::trie::{Next, Trie, FIRST_SYMBOL, NOTHING, ROOT};
@@ -10,9 +11,6 @@ use super::written::{quoted, written};
 use super::{encode_each, PretokenModel, Token};
 use crate::error::{Error, Result};
 use crate::stored_struct;
-
-/// Pretokens that are in work side by side.
-const LANES: usize = 16;
 
 /// A WordPiece model for one form of pretokens.
 pub struct WordPiece {
@@ -34,29 +32,23 @@ stored_struct!(WordPiece { vocabulary, input, trie, prefix, inner, unk_token, un
 #[derive(Default)]
 pub struct Scratch {
     text: String,
-    pieces: [Vec<u32>; LANES],
+    walks: Vec<Walk>,
+    /// The numbers of walks: those that go on, and those that have come to an end in this round.
+    going: Vec<u32>,
+    stopped: Vec<u32>,
 }
 
-/// A pretoken at work: the longest token that begins at `start` is looked for up to `at`, where the next step leads.
-#[derive(Default)]
-struct Lane<'a> {
-    number: usize,
-    text: &'a [u8],
-    ids: Vec<u32>,
-    start: usize,
-    at: usize,
-    /// The longest so far.
-    end: usize,
-    id: u32,
+/// How far a pretoken is: the longest token that begins at `start` is looked for up to `at`, where the next step leads.
+#[derive(Clone, Copy, Default)]
+struct Walk {
     next: Next,
-}
-
-/// How it stands with a pretoken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    GoesOn,
-    IsDone,
-    IsUnknown,
+    start: u32,
+    at: u32,
+    /// The longest so far.
+    end: u32,
+    id: u32,
+    /// Where the next id goes.
+    place: u32,
 }
 
 /// The symbols of the trie are bytes.
@@ -99,62 +91,73 @@ impl WordPiece {
         text.len() > self.most_characters && text.iter().filter(is_first).count() > self.most_characters
     }
 
-    /// Begin with a text.
-    #[inline(always)]
-    fn load<'a>(&self, number: usize, text: &'a [u8], lane: &mut Lane<'a>) -> State {
-        (lane.number, lane.text) = (number, text);
-        lane.ids.clear();
-        match self.is_too_long(text) {
-            true => State::IsUnknown,
-            false => self.begin(0, ROOT, lane),
-        }
-    }
-
-    /// Begin to look for the token that begins at a place.
-    #[inline(always)]
-    fn begin(&self, start: usize, node: u32, lane: &mut Lane) -> State {
-        let Some(&byte) = lane.text.get(start) else { return State::IsDone };
-        (lane.start, lane.at, lane.end) = (start, start, start);
-        lane.next = self.trie.next(node, symbol(byte));
-        self.trie.ask(lane.next);
-        State::GoesOn
-    }
-
-    /// Do what can be done without waiting for memory, and ask for what is needed next. `piece` takes the end and the id of
-    /// a token.
-    #[inline(always)]
-    fn turn(&self, lane: &mut Lane, mut piece: impl FnMut(&mut Lane, usize, u32)) -> State {
-        if let Some((node, value)) = self.trie.follow(lane.next) {
-            lane.at += 1;
-            if value != NOTHING {
-                (lane.end, lane.id) = (lane.at, value as u32);
-            }
-            if let Some(&byte) = lane.text.get(lane.at) {
-                lane.next = self.trie.next(node, symbol(byte));
-                self.trie.ask(lane.next);
-                return State::GoesOn;
-            }
-        }
-        let (end, id) = (lane.end, lane.id);
-        if end == lane.start {
-            return State::IsUnknown;
-        }
-        piece(lane, end, id);
-        match self.inner {
-            Some(inner) => self.begin(end, inner, lane),
-            None if end < lane.text.len() => State::IsUnknown,
-            None => State::IsDone,
-        }
-    }
-
     /// Give the pieces (end, id) of a pretoken; false: there is no way through.
     fn pieces(&self, text: &str, mut piece: impl FnMut(usize, u32)) -> bool {
-        let mut lane = Lane::default();
-        let mut state = self.load(0, text.as_bytes(), &mut lane);
-        while state == State::GoesOn {
-            state = self.turn(&mut lane, |_, end, id| piece(end, id));
+        let text = text.as_bytes();
+        let (mut start, mut root) = (0, Some(ROOT));
+        while start < text.len() {
+            let Some(mut node) = root.filter(|_| !self.is_too_long(text)) else { return false };
+            let mut longest = None;
+            for (at, &byte) in text.iter().enumerate().skip(start) {
+                let Some((child, value)) = self.trie.follow(self.trie.next(node, symbol(byte))) else { break };
+                if value != NOTHING {
+                    longest = Some((at + 1, value as u32));
+                }
+                node = child;
+            }
+            let Some((end, id)) = longest else { return false };
+            piece(end, id);
+            (start, root) = (end, self.inner);
         }
-        state == State::IsDone
+        true
+    }
+
+    /// The step from a node with the byte at a place; past the end of the text with its last one, so that nothing is to be
+    /// foretold.
+    #[inline(always)]
+    fn step(&self, node: u32, text: &[u8], at: usize) -> Next {
+        let next = self.trie.next(node, symbol(text[at.min(text.len() - 1)]));
+        self.trie.ask(next);
+        next
+    }
+
+    /// Take all pretokens to their ends. `going` are the numbers of those that have begun, `stopped` has room for them.
+    ///
+    /// Where the walk for a token ends, and whether another one follows, nobody can foretell: so each round does the same
+    /// for all that go on, and then for all that have stopped, and what becomes of them only tells on which list they come.
+    fn walk(&self, pretokens: &[&[u8]], walks: &mut [Walk], going: &mut [u32], stopped: &mut [u32], ids: &mut [u32]) {
+        let (inner, has_inner) = (self.inner.unwrap_or(ROOT), self.inner.is_some());
+        let mut count = going.len();
+        while count > 0 {
+            let (mut go_on, mut stop) = (0, 0);
+            for at in 0..count {
+                let number = going[at];
+                let (walk, text) = (&mut walks[number as usize], pretokens[number as usize]);
+                let (has_come, child, value) = self.trie.look(walk.next);
+                walk.at += u32::from(has_come);
+                let is_token = 0u32.wrapping_sub(u32::from(has_come & (value != NOTHING)));
+                walk.end ^= (walk.end ^ walk.at) & is_token;
+                walk.id ^= (walk.id ^ value as u32) & is_token;
+                walk.next = self.step(child, text, walk.at as usize);
+                let goes_on = has_come & ((walk.at as usize) < text.len());
+                going[go_on] = number;
+                go_on += usize::from(goes_on);
+                stopped[stop] = number;
+                stop += usize::from(!goes_on);
+            }
+            for &number in &stopped[..stop] {
+                let (walk, text) = (&mut walks[number as usize], pretokens[number as usize]);
+                let is_found = walk.end > walk.start;
+                // There is room for one a byte; what is written here and not found has room, since a byte is left.
+                ids[walk.place as usize] = walk.id;
+                walk.place += u32::from(is_found);
+                (walk.start, walk.at) = (walk.end, walk.end);
+                walk.next = self.step(inner, text, walk.end as usize);
+                going[go_on] = number;
+                go_on += usize::from(is_found & has_inner & ((walk.end as usize) < text.len()));
+            }
+            count = go_on;
+        }
     }
 
     fn unknown(&self, pretoken: &str) -> Result<u32> {
@@ -212,50 +215,33 @@ impl PretokenModel for WordPiece {
         if self.input != Input::Text {
             return encode_each(self, pretokens, scratch, ids, places);
         }
+        let Scratch { walks, going, stopped, .. } = scratch;
+        walks.clear();
+        going.clear();
         places.clear();
-        places.resize(pretokens.len(), None);
-        let mut todo = pretokens.iter().enumerate();
-        let mut lanes: [Lane; LANES] = Default::default();
-        let mut states = [State::IsDone; LANES];
-        let mut count = 0;
-        for ((lane, pieces), state) in lanes.iter_mut().zip(&mut scratch.pieces).zip(&mut states) {
-            lane.ids = std::mem::take(pieces);
-            if let Some((number, text)) = todo.next() {
-                *state = self.load(number, text, lane);
-                count += 1;
-            }
+        let mut place = ids.len() as u32;
+        for (number, text) in (0..).zip(pretokens) {
+            let is_walked = !text.is_empty() && !self.is_too_long(text);
+            let next = if is_walked { self.step(ROOT, text, 0) } else { Next::default() };
+            walks.push(Walk { next, place, ..Walk::default() });
+            going.extend(is_walked.then_some(number));
+            places.push(Some((place, place)));
+            // One a byte, and one for what is unknown though it is not walked.
+            place += if is_walked { text.len() as u32 } else { 1 };
         }
-        while count > 0 {
-            let mut at = 0;
-            while at < count {
-                let lane = &mut lanes[at];
-                if states[at] == State::GoesOn {
-                    states[at] = self.turn(lane, |lane, _, id| lane.ids.push(id));
-                }
-                if states[at] == State::GoesOn {
-                    at += 1;
-                    continue;
-                }
-                let first = ids.len() as u32;
-                let is_spelled = states[at] == State::IsDone;
-                match self.unk_id {
-                    _ if is_spelled => ids.extend_from_slice(&lane.ids),
-                    Some(unk_id) => ids.push(unk_id),
-                    None => {}
-                }
-                places[lane.number] = (is_spelled || self.unk_id.is_some()).then_some((first, ids.len() as u32));
-                match todo.next() {
-                    Some((number, text)) => states[at] = self.load(number, text, lane),
-                    None => {
-                        count -= 1;
-                        lanes.swap(at, count);
-                        states.swap(at, count);
-                    }
-                }
-            }
-        }
-        for (lane, pieces) in lanes.iter_mut().zip(&mut scratch.pieces) {
-            *pieces = std::mem::take(&mut lane.ids);
+        ids.resize(place as usize, 0);
+        stopped.resize(pretokens.len().max(stopped.len()), 0);
+        self.walk(pretokens, walks, going, stopped, ids);
+        for ((text, walk), place) in pretokens.iter().zip(walks).zip(places) {
+            let first = place.map_or(0, |(first, _)| first);
+            *place = if walk.end as usize == text.len() {
+                Some((first, walk.place))
+            } else {
+                self.unk_id.map(|id| {
+                    ids[first as usize] = id;
+                    (first, first + 1)
+                })
+            };
         }
     }
 }
@@ -302,7 +288,7 @@ mod tests {
         for number in 0..6usize.pow(4) {
             pretokens.push((0..1 + number as u32 % 4).map(|place| parts[number / 6usize.pow(place) % 6]).collect());
         }
-        pretokens.push("ab".repeat(30));
+        pretokens.extend(["ab".repeat(30), String::new(), "é".repeat(8), "é".repeat(9)]);
         let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
         for (unk_token, prefix) in [("[UNK]", "##"), ("none", "##"), ("[UNK]", "nothing")] {
             let model = WordPiece::build(&vocab, unk_token, prefix, 8, Input::Text);
