@@ -3,7 +3,7 @@
 use crate::aligned_text::Change;
 use crate::character_table::CharacterTable;
 use crate::error::{Class, Error, Result};
-use crate::graphemes::{cluster_length, is_control, joins, trails};
+use crate::graphemes::{cluster_length, is_control, joins, precedes, trails};
 
 /// Longer clusters are taken apart; in bytes.
 const LONGEST_CLUSTER: usize = 5;
@@ -191,6 +191,53 @@ impl CharacterMap {
             }
         }
         Ok(())
+    }
+
+    /// The characters that change, or can be in one cluster with others.
+    pub fn special(&self) -> impl Iterator<Item = u32> + '_ {
+        self.kinds.others(Kind::Simple).map(|(code, _)| code)
+    }
+
+    /// What becomes of a character behind which another cluster begins, or before which one does if it is a space: what
+    /// stands before it has nothing to do with it and what follows. None: it is no such character.
+    pub fn apart(&self, character: char) -> Option<char> {
+        if character == ' ' {
+            // With a space are marks in a cluster, and what can stand before all others. No such cluster is replaced.
+            let begins_nothing = |first: char| {
+                let walked = self.walk(first.encode_utf8(&mut [0; 4]).as_bytes());
+                matches!(walked, Ok((None, false)))
+            };
+            let is_kept = begins_nothing(' ') && ('\0'..=char::MAX).filter(|&c| precedes(c)).all(begins_nothing);
+            return is_kept.then_some(' ');
+        }
+        if !is_control(character) {
+            return None;
+        }
+        let Some(text) = self.lookup_character(character).ok()? else { return Some(character) };
+        let mut characters = text.chars();
+        characters.next().filter(|_| characters.next().is_none())
+    }
+
+    /// Whether a character of three or four bytes stays where it is in no cluster, or in a longer one than those that are
+    /// looked up: it joins none with what follows it that is shorter, but with marks.
+    pub fn stays_among_long(&self, character: char) -> bool {
+        character.len_utf8() >= 3
+            && !precedes(character)
+            && self.of_character.get(character) == STAYS
+            && matches!(self.kinds.get(character), Kind::Joining | Kind::Trailing)
+    }
+
+    /// What the characters of a text become, where each of them is a cluster whatever others stand beside it.
+    pub fn alone(&self, text: &str) -> Option<String> {
+        let mut result = String::new();
+        for character in text.chars() {
+            match self.kinds.get(character) {
+                Kind::Simple => result.push(character),
+                Kind::Changing => result.push_str(self.lookup_character(character).ok()??),
+                Kind::Joining | Kind::Trailing => return None,
+            }
+        }
+        Some(result)
     }
 
     /// Whether a text may change; false is a proof that it does not.

@@ -50,6 +50,14 @@ impl CompiledPattern {
         CompiledPattern { searched, can_be_empty }
     }
 
+    /// The text that it is, where it is one.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.searched {
+            Searched::Literal(finder) => std::str::from_utf8(finder.needle()).ok(),
+            _ => None,
+        }
+    }
+
     /// The (start, end) of the matches in bytes. In an empty text there is none, also for a pattern that would match it:
     /// so it is where patterns are used. The search in a text may be given up, which is an error.
     pub fn spans(&self, text: &str) -> Result<Vec<(usize, usize)>> {

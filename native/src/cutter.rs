@@ -380,7 +380,7 @@ fn looks_ahead_only(node: &Node) -> bool {
 }
 
 /// Runs of each of the sets.
-fn runs(sets: Vec<CodePointSet>) -> Tree {
+pub fn runs(sets: Vec<CodePointSet>) -> Tree {
     let run = |set| Node::Repeat { body: Box::new(Node::Set(set)), minimum: 1, maximum: None, greedy: true };
     let root = Node::Alternation((0..sets.len()).map(run).collect());
     Tree { sets, root, ..Tree::default() }

@@ -72,6 +72,11 @@ pub fn is_control(character: char) -> bool {
     kinds().get(character) & CONTROL != 0
 }
 
+/// Whether a character is in one cluster with whatever follows it, unless that is a control.
+pub fn precedes(character: char) -> bool {
+    kinds().get(character) & PREPEND != 0
+}
+
 /// The length in bytes of the cluster that a text, which is not empty, begins with.
 pub fn cluster_length(text: &str) -> usize {
     let kinds = kinds();

@@ -23,6 +23,7 @@ use crate::mapping::{Became, Mapping};
 use crate::normalizers::Normalizer;
 use crate::patterns::tree::{CodePointSet, Node, Tree};
 use crate::spec::{self, Pattern};
+use crate::words;
 
 /// Characters that become several where the others become one: so many are replaced beforehand.
 const MOST_ODD: usize = 2;
@@ -32,6 +33,8 @@ const MOST_SOUGHT: usize = 8;
 /// What waits.
 pub struct Late {
     normalizer: Arc<Normalizer>,
+    /// Of words (`words.rs`): the normalizer as a table, which refuses some.
+    words: Option<Mapping>,
     /// What is dropped at the ends of a normalized piece.
     dropped: CharacterSet,
     /// For each byte, whether what is dropped may begin with it.
@@ -46,10 +49,51 @@ impl Late {
         self.sought.iter().any(|finder| finder.find(text.as_bytes()).is_some())
     }
 
+    /// What waits of a normalizer that sees no further than a word, before a pre-tokenizer that keeps runs of characters;
+    /// and the set of the characters that part words. None: it is none.
+    pub fn of_words(normalizer: &Arc<Normalizer>, first: &spec::PreTokenizer) -> Option<(Late, CodePointSet)> {
+        let (tree, dropped) = matches_of(first)?;
+        let (run, single) = kinds_of(&tree)?;
+        if single.0.is_empty() && run == dropped.complement() {
+            let separators = words::separators(normalizer, &dropped)?;
+            let table = words::table(normalizer);
+            return Some((Late::new(Arc::clone(normalizer), Some(table), &dropped, vec![]), separators));
+        }
+        None
+    }
+
+    fn new(
+        normalizer: Arc<Normalizer>,
+        words: Option<Mapping>,
+        dropped: &CodePointSet,
+        sought: Vec<Finder<'static>>,
+    ) -> Late {
+        let mut begins_dropped = [false; 256];
+        let first_byte = |code: u32| char::from_u32(code).map_or(0, |c| c.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+        for range in dropped.0.chunks_exact(2) {
+            // No range is in two parts, of which surrogates are in the middle.
+            let bytes = usize::from(first_byte(range[0]))..=usize::from(first_byte(range[1] - 1));
+            begins_dropped[bytes].fill(true);
+        }
+        Late { normalizer, words, dropped: CharacterSet::of_set(dropped), begins_dropped, sought }
+    }
+
+    /// Whether what waits is to see the space before a piece, too.
+    pub fn sees_spaces(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// Whether the first pre-tokenizer, which comes after this, leaves a normalized piece as it is.
+    pub fn is_one_word(&self, piece: &[u8]) -> bool {
+        let may_begin = piece.iter().fold(false, |any, &byte| any | self.begins_dropped[usize::from(byte)]);
+        self.words.is_some()
+            && !(may_begin
+                && std::str::from_utf8(piece).is_ok_and(|piece| piece.contains(|c| self.dropped.contains(c))))
+    }
+
     /// Append the normalized text.
-    pub fn write(&self, text: &str, result: &mut String) {
-        // Steps that wait cannot fail: they map characters.
-        self.normalizer.normalize(text, result).unwrap_or_default();
+    pub fn write(&self, text: &str, result: &mut String) -> Result<()> {
+        self.normalizer.normalize(text, result)
     }
 
     /// A normalized piece without what is dropped.
@@ -57,21 +101,32 @@ impl Late {
         piece.trim_matches(|character| self.dropped.contains(character))
     }
 
-    /// Append a normalized piece. False: it is not UTF-8.
+    /// Append a normalized piece. False: it is not UTF-8, or that fails.
     pub fn write_piece(&self, piece: &[u8], result: &mut Vec<u8>) -> bool {
-        if self.normalizer.mapping().is_some_and(|mapping| mapping.apply_short(piece, result)) {
+        let mapping = self.words.as_ref().or_else(|| self.normalizer.mapping());
+        if mapping.is_some_and(|mapping| mapping.apply_short(piece, result)) {
             return true;
         }
-        let Ok(text) = std::str::from_utf8(piece) else { return false };
+        let Ok(text) = simdutf8::basic::from_utf8(piece) else { return false };
+        if self.words.as_ref().is_some_and(|words| !words.changes(text)) {
+            result.extend_from_slice(piece);
+            return true;
+        }
         let mut written = String::new();
-        self.write(text, &mut written);
+        if self.write(text, &mut written).is_err() {
+            return false;
+        }
         result.extend_from_slice(written.as_bytes());
         true
     }
 
-    /// A normalized piece without what is dropped, which is at both ends or at none.
+    /// A normalized piece without what is dropped, which is at both ends or at none; or at the end of words only, where the
+    /// first pre-tokenizer comes after this.
     pub fn kept_bytes<'a>(&self, mut piece: &'a [u8]) -> &'a [u8] {
-        while let [b' ', inner @ .., b' '] = piece {
+        while let [b' ', inner @ ..] = piece {
+            piece = inner;
+        }
+        while let [inner @ .., b' '] = piece {
             piece = inner;
         }
         if piece.first().is_none_or(|&first| !self.begins_dropped[usize::from(first)]) {
@@ -189,15 +244,7 @@ impl Waiting {
 
     /// What waits, behind that cutter.
     pub fn late(self) -> Late {
-        let mut begins_dropped = [false; 256];
-        let first_byte = |code: u32| char::from_u32(code).map_or(0, |c| c.encode_utf8(&mut [0; 4]).as_bytes()[0]);
-        for range in self.dropped.0.chunks_exact(2) {
-            // No range is in two parts, of which surrogates are in the middle.
-            let bytes = usize::from(first_byte(range[0]))..=usize::from(first_byte(range[1] - 1));
-            begins_dropped[bytes].fill(true);
-        }
-        let dropped = CharacterSet::of_set(&self.dropped);
-        Late { normalizer: self.normalizer, dropped, begins_dropped, sought: self.sought }
+        Late::new(self.normalizer, None, &self.dropped, self.sought)
     }
 }
 

@@ -64,3 +64,4 @@ pub mod trace;
 pub mod truncation;
 pub mod unicode;
 pub mod witness;
+pub mod words;

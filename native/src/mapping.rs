@@ -13,7 +13,9 @@ const DROPPED: u32 = 1;
 const APART: u32 = 2;
 /// The table does not know: the text has to go another way.
 const STRANGE: u32 = 3;
-const FIRST_TEXT: u32 = 4;
+/// It stays, where its neighbours have three bytes, too.
+const LONG: u32 = 4;
+const FIRST_TEXT: u32 = 5;
 
 /// Of a byte: its character has to be looked up in the table.
 const NO_BYTE: u8 = 0xFF;
@@ -77,6 +79,12 @@ impl Mapping {
         codes.into_iter().for_each(|code| self.set(code, STRANGE));
     }
 
+    /// Texts with these code points, of three or four bytes, are to be mapped only where no character of two bytes stands
+    /// beside them, and in front of them, if not a space at the start, one of three or four. They stay then.
+    pub fn keep_among_long(&mut self, codes: impl IntoIterator<Item = u32>) {
+        codes.into_iter().for_each(|code| self.set(code, LONG));
+    }
+
     /// Replace a code point by a text.
     pub fn replace(&mut self, code: u32, text: &str) {
         if text.is_empty() {
@@ -98,7 +106,7 @@ impl Mapping {
         let became = |value| match value {
             DROPPED => Became::Text(""),
             APART => Became::Apart,
-            STRANGE => Became::Strange,
+            STRANGE | LONG => Became::Strange,
             number => Became::Text(&self.texts[(number - FIRST_TEXT) as usize]),
         };
         let entries = self.table.others(KEPT);
@@ -115,7 +123,7 @@ impl Mapping {
     pub fn of_character(&self, character: char, mut part: impl FnMut(&str)) {
         let mut room = [0; 4];
         match self.table.get(character) {
-            KEPT | STRANGE => part(character.encode_utf8(&mut room)),
+            KEPT | STRANGE | LONG => part(character.encode_utf8(&mut room)),
             DROPPED => {}
             APART => {
                 part(" ");
@@ -167,7 +175,8 @@ impl Mapping {
             at = text.len().min(at + length);
             match value {
                 KEPT => to += length,
-                STRANGE => {
+                LONG if is_among_long(text, here, at) => to += length,
+                STRANGE | LONG => {
                     result.truncate(begun);
                     return false;
                 }
@@ -224,7 +233,7 @@ impl Mapping {
                 if value == KEPT {
                     continue;
                 }
-                if value == STRANGE {
+                if value == STRANGE || value == LONG {
                     result.truncate(begun);
                     return false;
                 }
@@ -262,6 +271,12 @@ impl Mapping {
             }
         }
     }
+}
+
+/// Whether the characters beside a part of a text are long: see `Mapping::keep_among_long`.
+fn is_among_long(text: &[u8], start: usize, end: usize) -> bool {
+    let is_long = |before: &[u8]| matches!(before, [.., 0x80..=0xBF, 0x80..=0xBF] | b" ");
+    is_long(&text[..start]) && text.get(end).is_none_or(|byte| !(0x80..0xE0).contains(byte))
 }
 
 #[cfg(test)]

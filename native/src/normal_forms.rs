@@ -118,6 +118,35 @@ impl NormalForm {
         self.unstable.get(character) != STABLE
     }
 
+    /// The characters that may change, alone or because of what stands beside them.
+    pub fn unstable(&self) -> impl Iterator<Item = u32> + '_ {
+        self.unstable.others(STABLE).map(|(code, _)| code)
+    }
+
+    /// Whether a character stays, and texts before and behind it have nothing to do with each other.
+    pub fn is_apart(&self, character: char) -> bool {
+        let is_in = |pair: &(char, char)| pair.0 == character || pair.1 == character;
+        self.unstable.get(character) == STABLE && !is_hangul(character) && !self.pairs.keys().any(is_in)
+    }
+
+    /// The marks that may change places.
+    pub fn marks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.classes.others(0).map(|(code, _)| code)
+    }
+
+    /// What a text becomes, where that is the same whatever other such texts stand beside it, if marks go then
+    /// (`has_no_marks`) or if they do not.
+    pub fn alone(&self, text: &str, has_no_marks: bool) -> Option<String> {
+        if !text.chars().any(|character| self.is_unstable(character)) {
+            return Some(text.to_owned());
+        }
+        let mut result = String::new();
+        self.apply(text, &mut result);
+        // Nothing is composed, and no mark passes a character that is none.
+        let begins_apart = has_no_marks || result.chars().next().is_none_or(|first| !self.is_mark(first));
+        (!self.is_composed && begins_apart).then_some(result)
+    }
+
     /// Whether a text may change; false is a proof that it does not.
     pub fn may_change(&self, text: &str) -> bool {
         let mut may_change = false;
@@ -281,6 +310,11 @@ impl NormalForm {
         }
         self.pairs.get(&(first, second)).copied()
     }
+}
+
+fn is_hangul(character: char) -> bool {
+    let code = character as u32;
+    (LEADING..LEADING + 0x100).contains(&code) || (SYLLABLE..SYLLABLE + SYLLABLE_COUNT).contains(&code)
 }
 
 fn in_order(marks: &mut Vec<(u8, Change)>, changes: &mut Vec<Change>) {

@@ -378,6 +378,13 @@ pub struct Replace {
     pattern: CompiledPattern,
 }
 
+impl Replace {
+    /// The text that is replaced, where the pattern is one; it is not empty.
+    pub fn literal(&self) -> Option<&str> {
+        self.pattern.literal().filter(|text| !text.is_empty())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

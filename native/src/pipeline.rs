@@ -385,7 +385,7 @@ where
         if late.is_none_or(|late| late.may_have_added(text)) {
             if let Some(late) = late {
                 // To normalize it once more, in pieces, changes nothing.
-                late.write(text, &mut late_text);
+                late.write(text, &mut late_text)?;
                 text = &late_text;
             }
             self.stations.added.normalized_pass.matches(text, &mut worker.inner_matches)?;

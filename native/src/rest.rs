@@ -96,23 +96,31 @@ impl Rest {
     /// The same for bytes that are UTF-8.
     fn kept_bytes<'a>(&self, piece: &'a [u8]) -> &'a [u8] {
         let Some(dropped) = &self.dropped else { return piece };
-        let piece = piece.strip_prefix(b" ").unwrap_or(piece);
-        let first = (!piece.is_empty()).then(|| char::from_u32(code_point(piece).0)).flatten();
-        if first.is_some_and(|first| !dropped.contains(first)) {
-            piece
-        } else {
-            &[]
+        let kept = piece.strip_prefix(b" ").unwrap_or(piece);
+        let first = (!kept.is_empty()).then(|| char::from_u32(code_point(kept).0)).flatten();
+        match &self.late {
+            _ if first.is_none_or(|first| dropped.contains(first)) => &[],
+            Some(late) if late.sees_spaces() => piece,
+            _ => kept,
         }
     }
 
     /// A piece that is kept, after what waits of the normalizer.
-    fn normalized<'a>(&self, kept: &'a str, room: &'a mut String) -> &'a str {
+    fn normalized<'a>(&self, kept: &'a str, room: &'a mut String) -> Result<&'a str> {
         match &self.late {
             Some(late) if !kept.is_empty() => {
-                late.write(kept, room);
-                late.kept(room)
+                late.write(kept, room)?;
+                Ok(late.kept(room))
             }
-            _ => kept,
+            _ => Ok(kept),
+        }
+    }
+
+    /// The pre-tokenizers that have something to do with a piece that is kept and normalized.
+    fn parts_for(&self, piece: &[u8]) -> &[PreTokenizer] {
+        match &self.late {
+            Some(late) if late.is_one_word(piece) => self.parts.get(1..).unwrap_or_default(),
+            _ => &self.parts,
         }
     }
 
@@ -183,7 +191,9 @@ impl Rest {
     /// Add what the parts make of a piece without what is dropped, where that is to put a mark in front, or in the place of
     /// the space there, and nothing else; else add nothing.
     fn mark_only(&self, kept: &[u8], pretokens: &mut Strings) -> bool {
-        let [PreTokenizer::Metaspace { replacement, prepend_scheme, .. }] = self.parts[..] else { return false };
+        let [PreTokenizer::Metaspace { replacement, prepend_scheme, .. }] = *self.parts_for(kept) else {
+            return false;
+        };
         let mut mark = [0; 4];
         let mark = replacement.encode_utf8(&mut mark);
         let first = mark.as_bytes()[0];
@@ -207,7 +217,7 @@ impl Rest {
         let piece = std::str::from_utf8(piece)
             .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))?;
         let mut room = String::new();
-        self.pretokens_of_kept(self.normalized(self.kept(piece), &mut room), visit)
+        self.pretokens_of_kept(self.normalized(self.kept(piece), &mut room)?, visit)
     }
 
     /// Hand over the pretokens of a piece from which has gone what is dropped.
@@ -215,7 +225,8 @@ impl Rest {
         if piece.is_empty() {
             return Ok(());
         }
-        match &self.parts[..] {
+        let parts = self.parts_for(piece.as_bytes());
+        match parts {
             [] => return visit(piece),
             // The common cases of the common tokenizers, without the general way's copies.
             [PreTokenizer::ByteLevel { add_prefix_space: false, split: Some(_) }]
@@ -250,7 +261,7 @@ impl Rest {
                 .try_for_each(|(&start, end)| visit(&piece[start as usize..end as usize]));
         }
         let whole = vec![AlignedText::untracked(piece.to_owned())];
-        let pieces = self.parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;
+        let pieces = parts.iter().try_fold(whole, |pieces, part| part.pre_tokenize(pieces))?;
         pieces.iter().try_for_each(|piece| visit(&piece.text))
     }
 }

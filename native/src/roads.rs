@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_parts::AddedParts;
 use crate::aligned::{AlignedRoad, TextRoad};
-use crate::cutter::Cutter;
+use crate::cutter::{absorbed, runs, Cutter};
 use crate::cutters::{if_supported, Cutters};
 use crate::error::Result;
-use crate::late::{flat_normalizers, Waiting};
+use crate::late::{flat_normalizers, Late, Waiting};
 use crate::marks::Marks;
 use crate::models::bpe::{Bpe, Input};
 use crate::models::unigram::Unigram;
@@ -204,6 +204,18 @@ fn plan(
             }
             _ => None,
         };
+        let has_whole = waiting.as_ref().is_none_or(|waiting| waiting.whole.is_some());
+        let may_be_words = has_whole && !spec.added_tokens.in_force.iter().any(|token| token.normalized);
+        if let Some(normalizer) = stations.normalizer.as_ref().filter(|_| may_be_words) {
+            if let Some((late, separators)) = Late::of_words(normalizer, first.1) {
+                if let Some(cutter) = tables.make(|| Ok(absorbed(runs(vec![separators.complement()]))))? {
+                    let all = parts.iter().map(|part| PreTokenizers::build(part.1)).collect();
+                    let rest = Rest::new(Some(&separators), all).with_late(late);
+                    let cutting = by_patterns(cutter.into());
+                    return Ok(Some((Input::Text, Way { cutting, normalizer: None, rest: Some(rest) })));
+                }
+            }
+        }
         if let Some(waiting) = waiting {
             if let Some((cutter, dropped)) = tables.make(|| Ok(waiting.cutter()))? {
                 let cutting = by_patterns(cutter.into());
