@@ -32,8 +32,6 @@ const LONGEST: usize = 1024;
 const FIRST_SLOTS: usize = 1 << 12;
 /// New pretokens in a batch that make it worth to be ready for more.
 const SOME_NEW: usize = 8;
-/// Pretokens in a batch whose own pair was full of others that make it worth to ask where the search goes on.
-const SOME_FAR: usize = 5;
 /// Address space for an arena is set aside for at most so many words.
 const MOST_SET_ASIDE: usize = 1 << 24;
 /// A span with this bit is passed over.
@@ -57,9 +55,8 @@ pub struct Cache<S> {
     scratch: S,
     most_slots: usize,
     most_arena: usize,
-    /// New pretokens of the last batch, and those that had to be looked for further on.
+    /// New pretokens of the last batch.
     last_new: usize,
-    last_far: usize,
 }
 
 /// The ids of a run of spans with the failures among them.
@@ -166,7 +163,6 @@ impl<S: Default> Cache<S> {
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
             most_arena,
             last_new: 0,
-            last_far: 0,
         }
     }
 
@@ -205,12 +201,8 @@ impl<S: Default> Cache<S> {
                 true => self.ask::<true>(&mut batch),
                 false => self.ask::<false>(&mut batch),
             }
-            if self.last_far >= SOME_FAR {
-                let (keys, homes) = (&batch.keys[..size], &batch.homes[..size]);
-                self.short.ask_further(keys.iter().copied().zip(homes.iter().copied()));
-            }
             let goes_past = self.last_new >= SOME_NEW;
-            (self.last_new, self.last_far) = (0, 0);
+            self.last_new = 0;
             let mut at = 0;
             while at < size {
                 let next_event = loop {
@@ -299,10 +291,7 @@ impl<S: Default> Cache<S> {
 
     fn copy(&mut self, key: Key, home: u32, pretoken: &[u8], ids: &mut Vec<u32>) -> bool {
         match key.long_hash() {
-            None => {
-                self.last_far += usize::from(self.short.is_full(home));
-                self.short.copy(key, home, ids)
-            }
+            None => self.short.copy(key, home, ids),
             Some(hash) => pretoken.len() <= LONGEST && self.long.copy(pretoken, hash, ids),
         }
     }

@@ -183,11 +183,6 @@ impl ShortTable {
         }
     }
 
-    /// Whether a pair has no room.
-    pub fn is_full(&self, home: u32) -> bool {
-        !self.pairs.items()[home as usize].0[1].key.is_nothing()
-    }
-
     /// Ask for the memory of a pair once more.
     #[inline(always)]
     pub fn ask_again(&self, home: u32) {

@@ -29,6 +29,8 @@ LETTERS = (
         " \u0301\u0323",
         "\u0600 ",
         "\u3000\u0301",
+        "\u200b\u0e31\u0301",
+        "\t\u0301\u0323",
         "ก\u0e31",
         "\u0939\u094d\u0930",
         "👩\u200d👩",
@@ -54,6 +56,7 @@ LIKE_NMT = {
 MAPS = [
     LIKE_NMT,
     {**LIKE_NMT, "\u0301": "y", "\u0323": "z", "\u0e31": "w", "\u094d": "v"},
+    {**LIKE_NMT, "\u0e31\u0301": "k"},
     # Nothing may wait before these.
     {**LIKE_NMT, " \u0301": "q"},
     {**LIKE_NMT, " ": "_"},
@@ -86,6 +89,7 @@ NORMALIZERS = [[precompiled(charsmap(entries))] for entries in MAPS]
 NORMALIZERS += [[*QUOTES, NFKD, STRIP_ACCENTS, precompiled(charsmap(entries))] for entries in MAPS]
 NORMALIZERS += [[STRIP_ACCENTS, precompiled(charsmap(entries)), NFKD, LOWERCASE] for entries in MAPS[:2]]
 NORMALIZERS += [[precompiled(charsmap(entries)), precompiled(charsmap(LIKE_NMT))] for entries in MAPS]
+NORMALIZERS += [[precompiled(charsmap(LIKE_NMT)), precompiled(charsmap(MAPS[1]))]]
 NORMALIZERS += CHAINS
 
 
