@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from tokbatch._version import __version__
+from tokbatch.collector import without_collecting
 from tokbatch.errors import NOT_THERE, WRONG_COLUMN, ConfigError, EngineWarning, SpecError, TokbatchError
 from tokbatch.frontends.start import interrupt_when_told, leave_when_told
 
@@ -159,15 +160,15 @@ def run(config: Path, changes: tuple[str, ...], resume: bool, overwrite: bool) -
         tokbatch run job.toml --set output.path=out/try --set run.workers=2
         tokbatch run job.toml --resume
     """
-    from tokbatch.batch.lean_arrow import import_lean_arrow, without_collecting
     from tokbatch.job.config import load_config
+    from tokbatch.job.lean_arrow import import_lean_arrow
 
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other")
     loaded = load_config(config, changes)
     if loaded.input.dataset is None:
         import_lean_arrow()
-    with without_collecting():
+    with without_collecting(for_good=True):
         from tokbatch.job.progress import (
             count,
             duration,

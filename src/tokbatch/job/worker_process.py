@@ -15,11 +15,12 @@ def run_worker(connection: Any, pickled_setup: bytes | None, lean: bool) -> None
     What is pickled is where the engine's tables are, if not in the cache, and the `WorkerSetup`, pickled by itself: to
     unpickle that is to load the tokenizer. A worker without it has started early: it loads all it can, and then waits.
     """
-    from tokbatch.batch.lean_arrow import import_lean_arrow, without_collecting
+    from tokbatch.collector import without_collecting
+    from tokbatch.job.lean_arrow import import_lean_arrow
 
     if lean:
         import_lean_arrow()
-    with without_collecting():
+    with without_collecting(for_good=True):
         from tokbatch.job.worker import work
 
     if pickled_setup is None:

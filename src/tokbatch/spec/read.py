@@ -7,15 +7,13 @@ Each error names the JSON path and the value.
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tokbatch.collector import without_collecting
 from tokbatch.errors import NOT_THERE, InputError, SpecError
 from tokbatch.spec.bulk import split_bulk
 from tokbatch.spec.check import check_spec
@@ -79,7 +77,7 @@ def load_text(path: str | os.PathLike[str]) -> bytes:
 def read_spec(data: bytes | str, encode_special_tokens: bool = False) -> TokenizerSpec:
     """Read the text of a tokenizer.json."""
     raw = as_bytes(data)
-    with _no_garbage_collection():
+    with without_collecting():  # not half a million merges again and again
         try:
             return _read_file(raw, encode_special_tokens)
         except OracleCrash as crash:
@@ -94,18 +92,6 @@ def as_bytes(data: bytes | str) -> bytes:
         return data.encode() if isinstance(data, str) else bytes(data)
     except UnicodeEncodeError as error:
         raise SpecError(f"a lone surrogate at character {error.start} is no text") from None
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep the collector from walking half a million merges again and again: nothing here is cyclic."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _read_file(raw: bytes, encode_special_tokens: bool) -> TokenizerSpec:

@@ -8,7 +8,7 @@ from tokbatch import job, sample
 NAMES = ("numpy", "pandas", "dill", "pyarrow", "datasets")
 LOADED = f"import sys; print(sorted(name for name in {NAMES} if name in sys.modules))"
 TRANSFORM = """
-from tokbatch.batch.lean_arrow import import_lean_arrow
+from tokbatch.job.lean_arrow import import_lean_arrow
 assert import_lean_arrow()
 assert not import_lean_arrow()
 import io, sys
@@ -41,7 +41,7 @@ def test_a_lean_process_gives_the_same():
 
 def test_numpy_and_pandas_are_there_for_others_afterwards():
     code = """
-from tokbatch.batch.lean_arrow import import_lean_arrow
+from tokbatch.job.lean_arrow import import_lean_arrow
 assert import_lean_arrow()
 import numpy, pandas
 print(numpy.arange(3).sum(), pandas.Series([1, 2]).sum())
@@ -53,7 +53,7 @@ def test_the_functions_of_pyarrow_are_all_there():
     """Also where they want more of their documentation than there is for them."""
     code = """
 import inspect, sys, types
-from tokbatch.batch import lean_arrow
+from tokbatch.job import lean_arrow
 if sys.argv[1] == "demanding":
     class Reader(types.ModuleType):
         @property
@@ -80,11 +80,11 @@ print("Parameters" in pc.strptime.__doc__ and "error_is_null :" in pc.strptime._
 def test_nothing_is_collected_while_modules_load():
     code = """
 import gc
-from tokbatch.batch.lean_arrow import without_collecting
+from tokbatch.collector import without_collecting
 for was_enabled in (True, False):
     (gc.enable if was_enabled else gc.disable)()
     try:
-        with without_collecting():
+        with without_collecting(for_good=True):
             assert not gc.isenabled()
             raise ImportError
     except ImportError:
@@ -96,7 +96,7 @@ for was_enabled in (True, False):
 def test_where_they_are_already_nothing_is_hidden():
     code = """
 import numpy
-from tokbatch.batch.lean_arrow import import_lean_arrow
+from tokbatch.job.lean_arrow import import_lean_arrow
 assert not import_lean_arrow()
 import pyarrow
 print(pyarrow.array(numpy.arange(2)).to_pylist())

@@ -9,13 +9,12 @@ and job/ uses it, but `datasets` does, and so does a user's own program: such pr
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import importlib
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
+
+from tokbatch.collector import without_collecting
 
 _HIDDEN = ("numpy", "pandas", "dill")
 _READER_OF_DOCUMENTATION = "pyarrow.vendored.docscrape"
@@ -33,7 +32,7 @@ def import_lean_arrow() -> bool:
     hidden = [name for name in _HIDDEN if name not in modules]
     modules.update(dict.fromkeys(hidden))  # None: the import fails as if nothing were installed
     try:
-        with without_collecting():
+        with without_collecting(for_good=True):
             importlib.import_module("multiprocess.connection")
             arrow = importlib.import_module("pyarrow")
             _import_compute()
@@ -58,16 +57,3 @@ def _import_compute() -> None:
     finally:
         del sys.modules[_READER_OF_DOCUMENTATION]
     importlib.import_module("pyarrow.compute")
-
-
-@contextlib.contextmanager
-def without_collecting() -> Iterator[None]:
-    """Import without looking for garbage, of which imports make none; what is there afterwards is never looked at."""
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if is_enabled:
-            gc.enable()
