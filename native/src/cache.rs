@@ -9,6 +9,7 @@
 //! once, and with them the ends of documents (`cache/waiting.rs`). Nothing grows or is forgotten within a batch.
 
 mod key;
+mod lists;
 mod long;
 mod short;
 mod waiting;
@@ -18,7 +19,8 @@ use crate::extensions::{self, Extensions, Work};
 use crate::hash::hash_bytes;
 use crate::models::PretokenModel;
 use key::{Key, SHORT};
-use long::{copy_some, LongTable, AT_ONCE};
+use lists::{copy_some, AT_ONCE};
+use long::LongTable;
 use short::ShortTable;
 use waiting::{Distinct, Released, Waiting, ENOUGH, MOST_WAITING};
 
@@ -30,8 +32,6 @@ const MOST_NEW: usize = BATCH + MOST_WAITING;
 const LONGEST: usize = 1024;
 /// Room for short pretokens in a cache that is new.
 const FIRST_SLOTS: usize = 1 << 12;
-/// New pretokens in a batch that make it worth to be ready for more.
-const SOME_NEW: usize = 8;
 /// Address space for an arena is set aside for at most so many words.
 const MOST_SET_ASIDE: usize = 1 << 24;
 /// A span with this bit is passed over.
@@ -55,8 +55,6 @@ pub struct Cache<S> {
     scratch: S,
     most_slots: usize,
     most_arena: usize,
-    /// New pretokens of the last batch.
-    last_new: usize,
 }
 
 /// The ids of a run of spans with the failures among them.
@@ -162,7 +160,6 @@ impl<S: Default> Cache<S> {
             scratch: S::default(),
             most_slots: most_entries.next_power_of_two().clamp(FIRST_SLOTS, 1 << 30),
             most_arena,
-            last_new: 0,
         }
     }
 
@@ -185,7 +182,6 @@ impl<S: Default> Cache<S> {
         let mut first = 0;
         let (keys, homes) = ([Key::NOTHING; BATCH], [0; BATCH]);
         let mut batch = Batch { text, spans: &[], keys, homes };
-        let mut missing = [(0, 0); BATCH];
         while first < count {
             let has_room = self.has_room();
             if !has_room || self.waiting.len() >= ENOUGH {
@@ -201,8 +197,6 @@ impl<S: Default> Cache<S> {
                 true => self.ask::<true>(&mut batch),
                 false => self.ask::<false>(&mut batch),
             }
-            let goes_past = self.last_new >= SOME_NEW;
-            self.last_new = 0;
             let mut at = 0;
             while at < size {
                 let next_event = loop {
@@ -220,16 +214,7 @@ impl<S: Default> Cache<S> {
                 };
                 while at < next_event {
                     let (keys, homes) = (&batch.keys[at..next_event], &batch.homes[at..next_event]);
-                    if goes_past {
-                        let length = output.ids.len();
-                        let (run, new) = self.short.copy_run_past(keys, homes, output.ids, &mut missing);
-                        for &(place, before) in &missing[..new] {
-                            self.wait(&batch, at + place as usize, length + before as usize);
-                        }
-                        at += run;
-                    } else {
-                        at += self.short.copy_run(keys, homes, output.ids);
-                    }
+                    at += self.short.copy_run(keys, homes, output.ids);
                     if at < next_event {
                         self.look_further(model, &batch, at, output, &mut on_event);
                         at += 1;
@@ -266,19 +251,12 @@ impl<S: Default> Cache<S> {
             return;
         }
         if pretoken.len() <= LONGEST {
-            return self.wait(batch, at, output.ids.len());
+            let place = (batch.spans[at], batch.spans[at + 1] & !SKIP);
+            return self.waiting.push(key, home, place, output.ids.len());
         }
         // It is not kept.
         self.settle(model, batch.text, output, on_event);
         self.encode_alone(model, pretoken, output);
-    }
-
-    /// Let a new pretoken wait, which belongs behind so many ids.
-    #[inline(always)]
-    fn wait(&mut self, batch: &Batch, at: usize, length: usize) {
-        let place = (batch.spans[at], batch.spans[at + 1] & !SKIP);
-        self.waiting.push(batch.keys[at], batch.homes[at], place, length);
-        self.last_new += 1;
     }
 
     fn encode_alone<M: PretokenModel<Scratch = S>>(&mut self, model: &M, pretoken: &[u8], output: &mut Output) {

@@ -1,5 +1,6 @@
 //! Long pretokens and their ids, one behind the other in an arena, and an index into it by hash.
 
+use super::lists;
 use crate::hash::prefetch;
 use crate::pages::{Pages, Words};
 
@@ -104,13 +105,9 @@ impl LongTable {
         self.index.items_mut()[slot] = [hash as u32, self.arena.count() as u32];
         self.count += 1;
         let length = 2 + count + pretoken.len().div_ceil(4);
-        // The first ids are copied in a length that is known.
-        let room = self.arena.behind(length.max(2 + AT_ONCE));
-        (room[0], room[1]) = (pretoken.len() as u32, count as u32);
-        match words[place..].first_chunk::<AT_ONCE>() {
-            Some(words) if count <= AT_ONCE => room[2..2 + AT_ONCE].copy_from_slice(words),
-            _ => room[2..2 + count].copy_from_slice(&words[place..place + count]),
-        }
+        let room = self.arena.behind(length.max(1 + lists::room(count)));
+        room[0] = pretoken.len() as u32;
+        lists::write(&mut room[1..], words, place, count);
         let (chunks, bytes) = (pretoken.chunks_exact(4), &mut room[2 + count..length]);
         if let Some(last) = bytes.last_mut() {
             // It is written again where it is a whole one.
@@ -128,8 +125,7 @@ impl LongTable {
     pub fn copy(&self, pretoken: &[u8], hash: u64, ids: &mut Vec<u32>) -> bool {
         let found = self.find(pretoken, hash);
         if let Some(place) = found {
-            let arena = self.arena.all();
-            copy_some(arena, place + 2, arena[place + 1] as usize, ids);
+            lists::append(self.arena.all(), place + 1, ids);
         }
         found.is_some()
     }
@@ -140,22 +136,6 @@ impl LongTable {
         let (length, count) = (arena[place] as usize, arena[place + 1] as usize);
         let bytes = place + 2 + count;
         (length, &arena[place + 2..bytes], &arena[bytes..bytes + length.div_ceil(4)])
-    }
-}
-
-/// Ids that are copied at once, without a look at how many there are.
-pub const AT_ONCE: usize = 16;
-
-/// Append some of the words.
-pub fn copy_some(words: &[u32], place: usize, count: usize, ids: &mut Vec<u32>) {
-    match words[place..].first_chunk::<AT_ONCE>() {
-        // A copy of a length that is known costs less than the call of a function that copies.
-        Some(words) if count <= AT_ONCE => {
-            let length = ids.len() + count;
-            ids.extend_from_slice(words);
-            ids.truncate(length);
-        }
-        _ => ids.extend_from_slice(&words[place..place + count]),
     }
 }
 

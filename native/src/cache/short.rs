@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use wide::u32x4;
 
 use super::key::Key;
-use super::long::{copy_some, AT_ONCE};
+use super::lists::{self, AT_ONCE};
 use crate::extensions::{self, Extensions, Work};
 use crate::hash::prefetch;
 use crate::pages::{Pages, Words};
@@ -191,23 +191,13 @@ impl ShortTable {
 
     /// Add a pretoken that is not there yet, with `count` ids that lie at a place among words; `home` is where it belongs.
     pub fn insert(&mut self, key: Key, home: u32, words: &[u32], place: usize, count: usize) {
-        let mut few = [0; AT_ONCE];
-        let few = words[place..].first_chunk().unwrap_or_else(|| {
-            let some = &words[place..][..count.min(AT_ONCE)];
-            few[..some.len()].copy_from_slice(some);
-            &few
-        });
-        // Nothing foretells how many ids there are, so what may be needed is done in any case.
-        let is_inline = (count <= INLINE) & ((count < 2) | (few[1] <= ID_MASK));
         let list = self.arena.count();
-        let room = self.arena.behind(1 + count.max(AT_ONCE));
-        room[0] = count as u32;
-        room[1..=AT_ONCE].copy_from_slice(few);
-        if count > AT_ONCE {
-            room[1..=count].copy_from_slice(&words[place..place + count]);
-        }
+        let room = self.arena.behind(lists::room(count));
+        lists::write(room, words, place, count);
+        let ids: [u32; INLINE] = *room[1..].first_chunk().expect("there is room for more");
+        // Nothing foretells how many ids there are, so what may be needed is done in any case.
+        let is_inline = (count <= INLINE) & ((count < 2) | (ids[1] <= ID_MASK));
         self.arena.keep(if is_inline { 0 } else { 1 + count });
-        let ids: [u32; INLINE] = *few.first_chunk().expect("there are more");
         let ids = u32x4::new(ids) & u32x4::new(IDS[count.min(INLINE)]);
         let inline = u32x4::splat(0u32.wrapping_sub(u32::from(is_inline)));
         let elsewhere = u32x4::new([list as u32, ELSEWHERE << COUNT_SHIFT, 0, 0]);
@@ -231,11 +221,7 @@ impl ShortTable {
         }
         let entry = &self.pairs.items()[place / 2].0[place % 2];
         match entry.ids[1] >> COUNT_SHIFT {
-            ELSEWHERE => {
-                let place = entry.ids[0] as usize;
-                let arena = self.arena.all();
-                copy_some(arena, place + 1, arena[place] as usize, ids);
-            }
+            ELSEWHERE => lists::append(self.arena.all(), entry.ids[0] as usize, ids),
             number => {
                 let length = ids.len() + number as usize;
                 ids.extend_from_slice(&(u32x4::new(entry.ids) & WITHOUT_COUNT).to_array());
@@ -248,21 +234,7 @@ impl ShortTable {
     /// Append the ids of pretokens, as long as they lie in the pair where they belong (`ask`) and have at most `AT_ONCE`
     /// ids. Gives how many these are.
     pub fn copy_run(&self, keys: &[Key], homes: &[u32], ids: &mut Vec<u32>) -> usize {
-        let run = CopyRun::<false> { table: self, keys, homes, ids, missing: &mut [] };
-        extensions::run(self.extensions, run).0
-    }
-
-    /// The same, but new pretokens do not end it: they come on a list of `missing` ones, with their place among these and the
-    /// number of ids before them. Gives how many these are as well. `missing` has room for all. Worth its price where there
-    /// are some.
-    pub fn copy_run_past(
-        &self,
-        keys: &[Key],
-        homes: &[u32],
-        ids: &mut Vec<u32>,
-        missing: &mut [(u32, u32)],
-    ) -> (usize, usize) {
-        extensions::run(self.extensions, CopyRun::<true> { table: self, keys, homes, ids, missing })
+        extensions::run(self.extensions, CopyRun { table: self, keys, homes, ids })
     }
 }
 
@@ -289,45 +261,34 @@ impl Work for Move<'_> {
     }
 }
 
-/// See `ShortTable::copy_run`, and `copy_run_past` for `GOES_PAST`.
-struct CopyRun<'a, const GOES_PAST: bool> {
+/// See `ShortTable::copy_run`.
+struct CopyRun<'a> {
     table: &'a ShortTable,
     keys: &'a [Key],
     homes: &'a [u32],
     ids: &'a mut Vec<u32>,
-    missing: &'a mut [(u32, u32)],
 }
 
-impl<const GOES_PAST: bool> Work for CopyRun<'_, GOES_PAST> {
-    type Result = (usize, usize);
+impl Work for CopyRun<'_> {
+    type Result = usize;
 
     #[inline(always)]
-    fn run(self, _: Option<Extensions>) -> (usize, usize) {
-        let CopyRun { table, keys, homes, ids, missing } = self;
+    fn run(self, _: Option<Extensions>) -> usize {
+        let CopyRun { table, keys, homes, ids } = self;
         ids.reserve(AT_ONCE * keys.len());
-        let first = ids.len();
-        let mut length = first;
+        let mut length = ids.len();
         let room = ids.as_mut_ptr();
         let pairs = table.pairs.items();
         let arena = table.arena.all();
-        let (mut at, mut missing_count) = (0, 0);
+        let mut run = 0;
         for (key, &home) in keys.iter().zip(homes) {
             let pair = &pairs[home as usize].0;
             // As an index, since there is nothing to foretell which one it is. Two with the same first half are found later.
-            let is_second = pair[1].key.first_half() == key.first_half();
-            let entry = &pair[usize::from(is_second)];
-            let is_here = entry.key == *key;
-            // A pair with room ends every search, and the first one was looked at.
-            let is_new = GOES_PAST & !is_here & !is_second & pair[1].key.is_nothing() & !key.is_long();
-            if !(is_here | is_new) {
+            let entry = &pair[usize::from(pair[1].key.first_half() == key.first_half())];
+            if entry.key != *key {
                 break;
             }
-            if GOES_PAST {
-                missing[missing_count] = (at as u32, (length - first) as u32);
-                missing_count += usize::from(is_new);
-            }
-            // Of one that is not here there are none.
-            let mut count = (entry.ids[1] >> COUNT_SHIFT) & 0u32.wrapping_sub(u32::from(is_here));
+            let mut count = entry.ids[1] >> COUNT_SHIFT;
             if count == ELSEWHERE {
                 let place = entry.ids[0] as usize;
                 let list: Option<&[u32; AT_ONCE + 1]> = arena[place..].first_chunk();
@@ -351,10 +312,10 @@ impl<const GOES_PAST: bool> Work for CopyRun<'_, GOES_PAST> {
                 };
             }
             length += count as usize;
-            at += 1;
+            run += 1;
         }
         // SAFETY: the ids up to `length` were written above, within the room that was made.
         unsafe { ids.set_len(length) };
-        (at, missing_count)
+        run
     }
 }

@@ -1,7 +1,7 @@
 //! New pretokens that wait for the model, the ends of documents that wait for them, and where in the ids they belong.
 
 use super::key::Key;
-use super::long::{copy_some, AT_ONCE};
+use super::lists::{copy_some, AT_ONCE};
 use super::{Output, BATCH};
 
 /// So many pretokens that wait are enough.
