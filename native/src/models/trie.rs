@@ -51,7 +51,8 @@ stored_struct!(Trie { slots });
 pub struct Slots(Vec<Slot>);
 
 /// A step from a node.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 pub struct Next {
     node: u32,
     child: u32,
@@ -150,6 +151,12 @@ impl Trie {
 }
 
 impl Next {
+    /// The same step with another symbol, where its own is 0.
+    #[inline(always)]
+    pub fn with(self, symbol: u32) -> Next {
+        Next { child: self.child ^ symbol, ..self }
+    }
+
     /// The node that it leads on from.
     #[inline(always)]
     pub fn from(self) -> u32 {

@@ -4,6 +4,8 @@
 //! searched for from the node behind the prefix. Several pretokens go in rounds, one step each a round, so that the waits
 //! for memory overlap.
 
+mod starts;
+
 use super::bpe::Input;
 use super::trie::{Next, Trie, FIRST_SYMBOL, NOTHING, ROOT};
 use super::vocabulary::Vocabulary;
@@ -11,6 +13,7 @@ use super::written::{quoted, written};
 use super::{encode_each, PretokenModel, Token};
 use crate::error::{Error, Result};
 use crate::stored_struct;
+use starts::Starts;
 
 /// A WordPiece model for one form of pretokens.
 pub struct WordPiece {
@@ -22,11 +25,12 @@ pub struct WordPiece {
     prefix: String,
     /// Where inner tokens begin, where there are any.
     inner: Option<u32>,
+    starts: Starts,
     unk_token: String,
     unk_id: Option<u32>,
     most_characters: usize,
 }
-stored_struct!(WordPiece { vocabulary, input, trie, prefix, inner, unk_token, unk_id, most_characters });
+stored_struct!(WordPiece { vocabulary, input, trie, prefix, inner, starts, unk_token, unk_id, most_characters });
 
 /// What one thread needs to encode pretokens.
 #[derive(Default)]
@@ -69,9 +73,11 @@ impl WordPiece {
         let vocabulary = Vocabulary::new(entries.iter().map(|&(token, id)| (token.as_bytes(), id)));
         let keys: Vec<(&[u8], u64)> = entries.iter().map(|entry| (entry.0.as_bytes(), u64::from(entry.1))).collect();
         let trie = Trie::new(&keys, symbol(u8::MAX) + 1, |rest| (symbol(rest[0]), 1));
+        let inner = trie.node(prefix.bytes().map(symbol));
         WordPiece {
             input,
-            inner: trie.node(prefix.bytes().map(symbol)),
+            inner,
+            starts: Starts::new(&trie, inner),
             trie,
             prefix: prefix.to_owned(),
             unk_token: unk_token.to_owned(),
@@ -112,24 +118,37 @@ impl WordPiece {
         true
     }
 
-    /// The step from a node with the byte at a place; past the end of the text with its last one, so that nothing is to be
-    /// foretold.
+    /// Begin a walk at `walk.end`; `is_there` is false where nothing is left to begin with. Gives whether it goes on.
     #[inline(always)]
-    fn step(&self, node: u32, text: &[u8], at: usize) -> Next {
-        let next = self.trie.next(node, symbol(text[at.min(text.len() - 1)]));
-        self.trie.ask(next);
-        next
+    fn begin(&self, walk: &mut Walk, text: &[u8], is_inner: bool, is_there: bool) -> bool {
+        let (at, last) = (walk.end as usize, text.len() - 1);
+        // Past the end of the text its last byte is taken, so that nothing is to be foretold.
+        let start = self.starts.get(is_inner, text[at.min(last)], text[(at + 1).min(last)], at < last);
+        walk.start = walk.end;
+        walk.end += start.length() & 0u32.wrapping_sub(u32::from(is_there));
+        walk.at = walk.start + 2;
+        walk.id = start.id;
+        walk.next = start.next.with(symbol(text[(at + 2).min(last)]));
+        self.trie.ask(walk.next);
+        is_there & start.goes_on() & (at + 2 <= last)
     }
 
-    /// Take all pretokens to their ends. `going` are the numbers of those that have begun, `stopped` has room for them.
+    /// Take pretokens to their ends. `going` has the numbers of those that go on, `stopped` of those that have stopped, as
+    /// many of them as is told, and room for all.
     ///
     /// Where the walk for a token ends, and whether another one follows, nobody can foretell: so each round does the same
     /// for all that go on, and then for all that have stopped, and what becomes of them only tells on which list they come.
-    fn walk(&self, pretokens: &[&[u8]], walks: &mut [Walk], going: &mut [u32], stopped: &mut [u32], ids: &mut [u32]) {
-        let (inner, has_inner) = (self.inner.unwrap_or(ROOT), self.inner.is_some());
-        let mut count = going.len();
-        while count > 0 {
-            let (mut go_on, mut stop) = (0, 0);
+    fn walk(
+        &self,
+        pretokens: &[&[u8]],
+        walks: &mut [Walk],
+        (going, mut go_on): (&mut [u32], usize),
+        (stopped, mut stop): (&mut [u32], usize),
+        ids: &mut [u32],
+    ) {
+        let has_inner = self.inner.is_some();
+        while go_on + stop > 0 {
+            let count = std::mem::take(&mut go_on);
             for at in 0..count {
                 let number = going[at];
                 let (walk, text) = (&mut walks[number as usize], pretokens[number as usize]);
@@ -138,25 +157,29 @@ impl WordPiece {
                 let is_token = 0u32.wrapping_sub(u32::from(has_come & (value != NOTHING)));
                 walk.end ^= (walk.end ^ walk.at) & is_token;
                 walk.id ^= (walk.id ^ value as u32) & is_token;
-                walk.next = self.step(child, text, walk.at as usize);
-                let goes_on = has_come & ((walk.at as usize) < text.len());
+                walk.next = self.trie.next(child, symbol(text[(walk.at as usize).min(text.len() - 1)]));
+                self.trie.ask(walk.next);
+                let goes_on = has_come & self.trie.goes_on(child) & ((walk.at as usize) < text.len());
                 going[go_on] = number;
                 go_on += usize::from(goes_on);
                 stopped[stop] = number;
                 stop += usize::from(!goes_on);
             }
-            for &number in &stopped[..stop] {
+            let count = std::mem::take(&mut stop);
+            for at in 0..count {
+                let number = stopped[at];
                 let (walk, text) = (&mut walks[number as usize], pretokens[number as usize]);
                 let is_found = walk.end > walk.start;
                 // There is room for one a byte; what is written here and not found has room, since a byte is left.
                 ids[walk.place as usize] = walk.id;
                 walk.place += u32::from(is_found);
-                (walk.start, walk.at) = (walk.end, walk.end);
-                walk.next = self.step(inner, text, walk.end as usize);
+                let is_there = is_found & has_inner & ((walk.end as usize) < text.len());
+                let goes_on = self.begin(walk, text, true, is_there);
                 going[go_on] = number;
-                go_on += usize::from(is_found & has_inner & ((walk.end as usize) < text.len()));
+                go_on += usize::from(goes_on);
+                stopped[stop] = number;
+                stop += usize::from(is_there & !goes_on);
             }
-            count = go_on;
         }
     }
 
@@ -217,21 +240,28 @@ impl PretokenModel for WordPiece {
         }
         let Scratch { walks, going, stopped, .. } = scratch;
         walks.clear();
-        going.clear();
         places.clear();
+        going.resize(pretokens.len().max(going.len()), 0);
+        stopped.resize(going.len(), 0);
+        let (mut go_on, mut stop) = (0, 0);
         let mut place = ids.len() as u32;
         for (number, text) in (0..).zip(pretokens) {
             let is_walked = !text.is_empty() && !self.is_too_long(text);
-            let next = if is_walked { self.step(ROOT, text, 0) } else { Next::default() };
-            walks.push(Walk { next, place, ..Walk::default() });
-            going.extend(is_walked.then_some(number));
+            let mut walk = Walk { place, ..Walk::default() };
+            if is_walked {
+                let goes_on = self.begin(&mut walk, text, false, true);
+                going[go_on] = number;
+                go_on += usize::from(goes_on);
+                stopped[stop] = number;
+                stop += usize::from(!goes_on);
+            }
+            walks.push(walk);
             places.push(Some((place, place)));
             // One a byte, and one for what is unknown though it is not walked.
             place += if is_walked { text.len() as u32 } else { 1 };
         }
         ids.resize(place as usize, 0);
-        stopped.resize(pretokens.len().max(stopped.len()), 0);
-        self.walk(pretokens, walks, going, stopped, ids);
+        self.walk(pretokens, walks, (going, go_on), (stopped, stop), ids);
         for ((text, walk), place) in pretokens.iter().zip(walks).zip(places) {
             let first = place.map_or(0, |(first, _)| first);
             *place = if walk.end as usize == text.len() {
@@ -283,14 +313,16 @@ mod tests {
     #[test]
     fn many_at_once_are_the_same() {
         let vocab = [("[UNK]", 0), ("a", 1), ("##b", 2), ("##ab", 3), ("aba", 4), ("##é", 5), ("é", 6), ("##a", 7)];
+        let longer = [("##babb", 8), ("aéé", 9), ("##ééa", 10), ("##x", 11), ("bbab", 12)];
+        let vocab = [&vocab[..], &longer].concat();
         let parts = ["a", "b", "é", "ab", "a", "x"];
         let mut pretokens: Vec<String> = vec![];
-        for number in 0..6usize.pow(4) {
-            pretokens.push((0..1 + number as u32 % 4).map(|place| parts[number / 6usize.pow(place) % 6]).collect());
+        for number in 0..6usize.pow(5) {
+            pretokens.push((0..1 + number as u32 % 5).map(|place| parts[number / 6usize.pow(place) % 6]).collect());
         }
         pretokens.extend(["ab".repeat(30), String::new(), "é".repeat(8), "é".repeat(9)]);
         let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
-        for (unk_token, prefix) in [("[UNK]", "##"), ("none", "##"), ("[UNK]", "nothing")] {
+        for (unk_token, prefix) in [("[UNK]", "##"), ("none", "##"), ("[UNK]", "nothing"), ("[UNK]", "")] {
             let model = WordPiece::build(&vocab, unk_token, prefix, 8, Input::Text);
             let (mut scratch, mut many, mut places) = (Scratch::default(), vec![], vec![]);
             model.encode_many(&bytes, &mut scratch, &mut many, &mut places);
