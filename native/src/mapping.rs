@@ -19,6 +19,8 @@ const FIRST_TEXT: u32 = 5;
 
 /// Of a byte: its character has to be looked up in the table.
 const NO_BYTE: u8 = 0xFF;
+/// Of a character: what becomes of it has to be looked up elsewhere.
+const NO_FEW: u8 = 0xFF;
 const BLOCK: usize = 64;
 /// Bytes of a short text.
 const SHORT: usize = 128;
@@ -42,12 +44,15 @@ pub struct Mapping {
     known: FastMap<String, u32>,
     /// What becomes of a byte that is a character, if that is one, too; else `NO_BYTE`.
     ascii: [u8; 256],
+    /// What becomes of the characters of two bytes, by their code points, if that has three bytes at most, and behind these
+    /// their number; else that is `NO_FEW`. Empty until the table is ready.
+    few: Vec<[u8; 4]>,
 }
 
 impl Default for Mapping {
     fn default() -> Mapping {
         let ascii = std::array::from_fn(|byte| if byte < 0x80 { byte as u8 } else { NO_BYTE });
-        Mapping { table: CharacterTable::new(KEPT), texts: vec![], known: FastMap::default(), ascii }
+        Mapping { table: CharacterTable::new(KEPT), texts: vec![], known: FastMap::default(), ascii, few: vec![] }
     }
 }
 
@@ -116,6 +121,19 @@ impl Mapping {
     /// Let the table be smaller; it cannot be changed any more.
     pub fn share_pages(&mut self) {
         self.table.share_pages();
+        let few = |code: u32| {
+            let mut few = [0, 0, 0, NO_FEW];
+            let Some(character) = char::from_u32(code).filter(|_| code >= 0x80) else { return few };
+            let mut text = String::new();
+            self.of_character(character, |part| text.push_str(part));
+            let is_known = !matches!(self.table.get(character), STRANGE | LONG);
+            if let Some(bytes) = few.get_mut(..text.len()).filter(|bytes| is_known && bytes.len() < 4) {
+                bytes.copy_from_slice(text.as_bytes());
+                few[3] = text.len() as u8;
+            }
+            few
+        };
+        self.few = (0..0x800).map(few).collect();
     }
 
     /// What a character becomes is handed over, in one part or three.
@@ -158,8 +176,20 @@ impl Mapping {
             return false;
         }
         let begun = result.len();
-        // Most characters stay, or become one of their length.
-        result.extend_from_slice(text);
+        if matches!(text, [first, .., last] if (first | last).is_ascii()) {
+            let mut odd = 0;
+            result.extend(text.iter().map(|&byte| {
+                let new = self.ascii[usize::from(byte)];
+                odd |= new;
+                new
+            }));
+            if odd < 0x80 {
+                return true;
+            }
+        }
+        // For what becomes of few bytes, and one store of four bytes behind it.
+        let room = |text: &[u8]| 2 * text.len() + 4;
+        result.resize(begun + 3 * text.len() + room(text), 0);
         let (mut at, mut to) = (0, begun);
         while at < text.len() {
             let byte = self.ascii[usize::from(text[at])];
@@ -169,38 +199,37 @@ impl Mapping {
                 continue;
             }
             let (code, length) = code_point(&text[at..]);
+            if let Some(few) = self.few.get(code as usize).filter(|few| few[3] != NO_FEW) {
+                result[to..to + 4].copy_from_slice(few);
+                (at, to) = (at + 2, to + usize::from(few[3]));
+                continue;
+            }
             let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-            let value = self.table.get(character);
             let here = at;
             at = text.len().min(at + length);
-            match value {
-                KEPT => to += length,
-                LONG if is_among_long(text, here, at) => to += length,
+            let mut apart = [b' '; 6];
+            let new = match self.table.get(character) {
+                KEPT => &text[here..at],
+                LONG if is_among_long(text, here, at) => &text[here..at],
                 STRANGE | LONG => {
                     result.truncate(begun);
                     return false;
                 }
-                FIRST_TEXT.. if self.texts[(value - FIRST_TEXT) as usize].len() == length => {
-                    let new = self.texts[(value - FIRST_TEXT) as usize].as_bytes();
-                    result[to..to + length].copy_from_slice(new);
-                    to += length;
+                DROPPED => &[],
+                APART => {
+                    apart[1..1 + at - here].copy_from_slice(&text[here..at]);
+                    &apart[..2 + at - here]
                 }
-                _ => {
-                    result.truncate(to);
-                    match value {
-                        DROPPED => {}
-                        APART => {
-                            result.push(b' ');
-                            result.extend_from_slice(&text[here..at]);
-                            result.push(b' ');
-                        }
-                        number => result.extend_from_slice(self.texts[(number - FIRST_TEXT) as usize].as_bytes()),
-                    }
-                    to = result.len();
-                    result.extend_from_slice(&text[at..]);
-                }
+                number => self.texts[(number - FIRST_TEXT) as usize].as_bytes(),
+            };
+            let end = to + new.len();
+            if result.len() < end + room(&text[at..]) {
+                result.resize(end + room(&text[here..]), 0);
             }
+            result[to..end].copy_from_slice(new);
+            to = end;
         }
+        result.truncate(to);
         true
     }
 
@@ -291,9 +320,14 @@ mod tests {
             .for_each(|(character, text)| mapping.replace(character.chars().next().unwrap() as u32, text));
         mapping.drop_all([0, 0x301]);
         mapping.set_apart(0x4E00..0x4E10);
-        mapping.refuse([0x302E]);
-        let characters =
-            ["A", "B", "C", "a", "É", "é", "ß", "中", "一", "文", "😀", "🙂", "\0", "\u{301}", "\u{302e}", "ö"];
+        mapping.refuse([0x302E, 0x345]);
+        mapping.replace(0x23A, "ⱥ");
+        mapping.replace(0x390, "ΐ12");
+        mapping.share_pages();
+        let characters = [
+            "A", "B", "C", "a", "É", "é", "ß", "中", "一", "文", "😀", "🙂", "\0", "\u{301}", "\u{302e}", "ö",
+            "\u{345}", "Ⱥ", "ΐ", " ",
+        ];
         let texts = characters.iter().flat_map(|one| characters.iter().map(move |two| [*one, *two]));
         for [one, two] in texts {
             for text in [one.to_owned(), format!("{one}{two}"), format!("{two}x{one}{two}{one}"), two.repeat(200)] {

@@ -2,7 +2,7 @@
 
 use super::bpe::Input;
 use super::numbered_merges::{FirstSymbols, Room, LONGEST};
-use super::sure_pairs::{Class, SurePairs};
+use super::sure_pairs::{AllFound, Class, SurePairs};
 use super::vocabulary::Vocabulary;
 use crate::byte_alphabet;
 use crate::hash::FastMap;
@@ -132,10 +132,12 @@ pub struct CharacterNumbers {
     numbers: Table<[u32; 2]>,
     /// The same for each byte, where pretokens are bytes and all of these numbers are there and differ; else empty.
     pub of_bytes: Table<[u32; 2]>,
+    /// The classes of ASCII, and behind them those of ASCII at the end of a pretoken: `SHARED` where it has none of its own.
+    of_ascii: Box<[u8; 256]>,
     /// In numbers.
     unknown: Unknown,
 }
-stored_struct!(CharacterNumbers { are_bytes, pages, numbers, of_bytes, unknown });
+stored_struct!(CharacterNumbers { are_bytes, pages, numbers, of_bytes, of_ascii, unknown });
 
 /// The numbers, and what goes with them.
 pub struct Numbering {
@@ -216,7 +218,7 @@ impl CharacterNumbers {
             *token = *known.entry(*token).or_insert_with(|| {
                 apart.insert(*token, ());
                 // There are often many of them side by side.
-                let near = ids[..NEAR].iter().rposition(|&id| id == NO_ID).unwrap_or(ids.len());
+                let near = ids[..usize::from(SHARED)].iter().rposition(|&id| id == NO_ID).unwrap_or(ids.len());
                 ids.resize(ids.len().max(near + 1), NO_ID);
                 ids[near] = *token;
                 near as u32
@@ -252,8 +254,10 @@ impl CharacterNumbers {
                 of_bytes.clear();
             }
         }
+        let class = |number: u32| if are_bytes { SHARED } else { class_of(number) };
+        let of_ascii = Box::new(std::array::from_fn(|at| class(cells[at % 128][at / 128])));
         let (pages, numbers) = (pages.into(), cells.into());
-        let numbers = CharacterNumbers { are_bytes, pages, numbers, of_bytes: of_bytes.into(), unknown };
+        let numbers = CharacterNumbers { are_bytes, pages, numbers, of_bytes: of_bytes.into(), of_ascii, unknown };
         Some(Numbering { numbers, ids, tokens })
     }
 }
@@ -295,6 +299,34 @@ impl CharacterNumbers {
     }
 }
 
+impl CharacterNumbers {
+    /// Write the classes of a pretoken that is ASCII, of which each has one of its own, so that they are its numbers. False:
+    /// it is something else.
+    #[inline(always)]
+    fn are_ascii(&self, pretoken: &[u8], classes: &mut [u8; LONGEST]) -> bool {
+        let [first, inner @ .., last] = pretoken else { return false };
+        // Most texts of other scripts are done with that.
+        if !(first | last).is_ascii() || pretoken.len() > LONGEST {
+            return false;
+        }
+        let (mut all, mut has_own) = (0, true);
+        for (class, &byte) in classes.iter_mut().zip([first].into_iter().chain(inner)) {
+            *class = self.of_ascii[usize::from(byte & 0x7F)];
+            all |= byte;
+            has_own &= *class != SHARED;
+        }
+        let end = self.of_ascii[usize::from(last | 0x80)];
+        classes[pretoken.len() - 1] = end;
+        all.is_ascii() & has_own & (end != SHARED)
+    }
+}
+
+/// The class of a number: one of its own, which is the same, or `SHARED`.
+#[inline(always)]
+fn class_of(number: u32) -> u8 {
+    number.min(u32::from(SHARED)) as u8
+}
+
 impl FirstSymbols for CharacterNumbers {
     #[inline(always)]
     fn write(&self, pretoken: &[u8], sure: &SurePairs, room: &mut Room, mut each: impl FnMut(u32, bool)) -> bool {
@@ -303,9 +335,15 @@ impl FirstSymbols for CharacterNumbers {
             return true;
         }
         let Room { numbers, classes, found } = room;
+        if self.are_ascii(pretoken, classes) {
+            let classes = &classes[..pretoken.len()];
+            sure.find(classes, false, found);
+            hand_over(found, classes, |&class| u32::from(class), each);
+            return true;
+        }
         let (mut count, mut own) = (0, 0);
         let mut push = |number: u32| {
-            let class = number.min(u32::from(SHARED)) as u8;
+            let class = class_of(number);
             (numbers[count % LONGEST], classes[count % LONGEST]) = (number, class);
             count += 1;
             own += u32::from(class != SHARED);
@@ -350,16 +388,22 @@ impl FirstSymbols for CharacterNumbers {
             return true;
         }
         sure.find(&classes[..count], false, found);
-        let mut place = 0;
-        while place < count {
-            let (symbol, length) = match found[place + 1].merged() {
-                Some(merged) => (merged, 2),
-                None => (numbers[place], 1),
-            };
-            each(symbol, found[place].may_cross());
-            place += length;
-        }
+        hand_over(found, &numbers[..count], |&number| number, each);
         true
+    }
+}
+
+/// Hand over symbols, those that surely merge as one.
+#[inline(always)]
+fn hand_over<T>(found: &AllFound, symbols: &[T], number: impl Fn(&T) -> u32, mut each: impl FnMut(u32, bool)) {
+    let mut place = 0;
+    while let Some(symbol) = symbols.get(place) {
+        let (symbol, length) = match found[place + 1].merged() {
+            Some(merged) => (merged, 2),
+            None => (number(symbol), 1),
+        };
+        each(symbol, found[place].may_cross());
+        place += length;
     }
 }
 
