@@ -10,6 +10,7 @@
 //! something that begins with the one on the right. What stands on one side has nothing to do with what stands on the other.
 
 use super::numbered_merges::LONGEST;
+use crate::hash::FastMap;
 use crate::stored_struct;
 use crate::tables::Table;
 
@@ -37,13 +38,15 @@ pub struct Class {
 
 /// See the module.
 pub struct SurePairs {
-    /// For two classes one behind the other what they merge to; above it the lowest number of a merge of something that
-    /// ends with the first and of the second; above that of a merge of the first and of something that begins with the
-    /// second. Behind them the same, where the second is at the end of a row.
+    /// For two classes one behind the other, the place of their entry; behind them the same, where the second is at the end
+    /// of a row. Small, since all of it is used.
+    places: Table<u16>,
+    /// The entries that differ: what two classes merge to; above it the lowest number of a merge of something that ends
+    /// with the first and of the second; above that of a merge of the first and of something that begins with the second.
     entries: Table<u64>,
     tells_borders: bool,
 }
-stored_struct!(SurePairs { entries, tells_borders });
+stored_struct!(SurePairs { places, entries, tells_borders });
 
 /// What is found of a symbol of a pretoken: a number, and whether something may merge across the border before it.
 #[derive(Clone, Copy, Default)]
@@ -115,12 +118,23 @@ impl SurePairs {
             entries[place(ends(left).1, ends(right).0)] |= IS_CROSSED;
         }
         let crossed = entries.iter().filter(|&entry| entry & IS_CROSSED != 0).count();
-        SurePairs { entries: entries.into(), tells_borders: crossed <= MOST_CROSSED }
+        let mut known: FastMap<u64, u16> = FastMap::default();
+        let mut distinct = vec![];
+        let mut places = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let Ok(next) = u16::try_from(distinct.len()) else { return SurePairs::unknown() };
+            places.push(*known.entry(entry).or_insert_with(|| {
+                distinct.push(entry);
+                next
+            }));
+        }
+        SurePairs { places: places.into(), entries: distinct.into(), tells_borders: crossed <= MOST_CROSSED }
     }
 
     /// For symbols whose classes tell nothing.
     pub fn unknown() -> SurePairs {
-        SurePairs { entries: vec![APART; CLASSES * CLASSES].into(), tells_borders: false }
+        let places = vec![0; CLASSES * CLASSES * 2];
+        SurePairs { places: places.into(), entries: vec![APART].into(), tells_borders: false }
     }
 
     /// Whether rows should end at borders that nothing crosses. Where much may be crossed they seldom end, and to look
@@ -135,6 +149,11 @@ impl SurePairs {
         self.tells_borders = false;
     }
 
+    #[inline(always)]
+    fn entry(&self, left: u8, right: Class) -> u64 {
+        self.entries[usize::from(self.places[place(left, right)])]
+    }
+
     /// For each symbol of a pretoken, by its class, what the one before and it surely merge to, and whether something may
     /// merge across the border between them; behind them nothing. With `has_end` the last one is a symbol of the end.
     #[inline(always)]
@@ -147,11 +166,11 @@ impl SurePairs {
         };
         let (mut before, mut this, mut class) = (APART, APART, first);
         for (&next_class, found) in rest.iter().zip(&mut *found) {
-            let next = self.entries[place(class, Class { number: next_class, is_end: false })];
+            let next = self.entry(class, Class { number: next_class, is_end: false });
             *found = told(before, this, next);
             (before, this, class) = (this, next, next_class);
         }
-        let next = self.entries[place(class, end)];
+        let next = self.entry(class, end);
         found[rest.len()] = told(before, this, next);
         found[rest.len() + 1] = told(this, next, APART);
         found[rest.len() + 2] = Found(0);
