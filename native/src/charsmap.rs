@@ -218,6 +218,61 @@ impl CharacterMap {
         characters.next().filter(|_| characters.next().is_none())
     }
 
+    /// Whether a character is in any replacement.
+    pub fn has_in_texts(&self, character: char) -> bool {
+        self.replacements.contains(character)
+    }
+
+    /// The other characters whose replacement has this one. None: there are replacements of clusters with some of these
+    /// `others`, or the map is broken.
+    pub fn makers(&self, character: char, others: &str) -> Option<Vec<char>> {
+        let mut makers = vec![];
+        let mut last_page = (u32::MAX, false);
+        for maker in '\0'..=char::MAX {
+            // As in `look_all_up`.
+            let code = maker as u32;
+            if code >> 6 != last_page.0 {
+                last_page = (code >> 6, code < 0x80 || self.goes_on(maker));
+            }
+            if !last_page.1 {
+                continue;
+            }
+            match self.lookup_character(maker).ok()? {
+                Some(text) if maker != character && text.contains(character) => makers.push(maker),
+                Some(_) => {}
+                // No entry of a cluster is found behind one of its first character alone.
+                None if !self.is_free_behind(maker, others)? => return None,
+                None => {}
+            }
+        }
+        Some(makers)
+    }
+
+    /// Whether no replacement of a cluster that begins with a character has one of these. None: the map is broken.
+    fn is_free_behind(&self, first: char, others: &str) -> Option<bool> {
+        let mut room = [0; LONGEST_CLUSTER];
+        let length = first.encode_utf8(&mut room).len();
+        let mut keys = vec![(room, length)];
+        while let Some((mut key, length)) = keys.pop() {
+            match self.walk(&key[..length]).ok()? {
+                (Some(position), _) => {
+                    let text = self.replacements.get(position as usize..)?;
+                    if text.split('\0').next()?.contains(|character| others.contains(character)) {
+                        return Some(false);
+                    }
+                }
+                (None, true) if length < LONGEST_CLUSTER => {
+                    keys.extend((1..=u8::MAX).map(|byte| {
+                        key[length] = byte;
+                        (key, length + 1)
+                    }));
+                }
+                _ => {}
+            }
+        }
+        Some(true)
+    }
+
     /// Whether a character of three or four bytes stays where it is in no cluster, or in a longer one than those that are
     /// looked up: it joins none with what follows it that is shorter, but with marks.
     pub fn stays_among_long(&self, character: char) -> bool {

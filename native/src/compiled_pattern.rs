@@ -58,6 +58,11 @@ impl CompiledPattern {
         }
     }
 
+    /// Whether it is ` {2,}`, or one space or more.
+    pub fn is_run_of_spaces(&self) -> bool {
+        matches!(&self.searched, Searched::Run { set, least: 1 | 2 } if set.only == Some(b' '))
+    }
+
     /// The (start, end) of the matches in bytes. In an empty text there is none, also for a pattern that would match it:
     /// so it is where patterns are used. The search in a text may be given up, which is an error.
     pub fn spans(&self, text: &str) -> Result<Vec<(usize, usize)>> {

@@ -42,6 +42,30 @@ pub struct Cuts {
     pub starts: Vec<u32>,
 }
 
+impl Cuts {
+    /// Put pieces of a text of this length in, which lie between those that were cut, and are whole.
+    pub fn put_in(&mut self, length: usize, pieces: &[(usize, usize)]) {
+        let old = std::mem::replace(&mut self.starts, std::mem::take(&mut self.room));
+        self.starts.clear();
+        let mut pieces = pieces.iter().peekable();
+        let ends = old.iter().skip(1).map(|end| (end & !SKIP) as usize).chain([length]);
+        for (&start, end) in old.iter().zip(ends) {
+            if start & SKIP == 0 {
+                self.starts.push(start);
+                continue;
+            }
+            let mut done = (start & !SKIP) as usize;
+            while let Some(&(first, behind)) = pieces.next_if(|piece| piece.0 < end) {
+                self.starts.extend((done < first).then_some(done as u32 | SKIP));
+                self.starts.push(first as u32);
+                done = behind;
+            }
+            self.starts.extend((done < end).then_some(done as u32 | SKIP));
+        }
+        self.room = old;
+    }
+}
+
 /// A Split before it is compiled: its pattern, and what is dropped of matches and gaps.
 struct Part {
     fused: Fused,
@@ -290,8 +314,13 @@ pub fn matches_of(part: &PreTokenizer) -> Option<(Tree, CodePointSet)> {
 }
 
 /// A cutter for matches, to each of which the space before it belongs.
-pub fn absorbed(mut tree: Tree) -> Option<Cutter> {
-    let space = Node::Set(tree.index_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1])));
+pub fn absorbed(tree: Tree) -> Option<Cutter> {
+    absorbed_one_of(CodePointSet(vec![' ' as u32, ' ' as u32 + 1]), tree)
+}
+
+/// A cutter for matches, to each of which a character of a set belongs that stands before it, and is in none.
+pub fn absorbed_one_of(set: CodePointSet, mut tree: Tree) -> Option<Cutter> {
+    let space = Node::Set(tree.index_of(set));
     let before = Node::Repeat { body: Box::new(space), minimum: 0, maximum: Some(1), greedy: true };
     tree.root = Node::Sequence(vec![before, tree.root]);
     let mut machine = build_transducer(&tree, &[]).ok()?;

@@ -20,6 +20,7 @@ use crate::compiled_pattern::run_of_set;
 use crate::cutter::{absorbed, matches_of, runs_and_singles, Cutter};
 use crate::error::Result;
 use crate::mapping::{Became, Mapping};
+use crate::marked_words::MarkedWords;
 use crate::normalizers::Normalizer;
 use crate::patterns::tree::{CodePointSet, Node, Tree};
 use crate::spec::{self, Pattern};
@@ -41,11 +42,16 @@ pub struct Late {
     begins_dropped: [bool; 256],
     /// Parts of the added tokens that are looked for in normalized text: they are in the raw text as they are.
     sought: Vec<Finder<'static>>,
+    /// Of words before a Metaspace (`marked_words.rs`).
+    marked: Option<MarkedWords>,
 }
 
 impl Late {
     /// Whether an added token may be in the normalized text; false is a proof that there is none.
     pub fn may_have_added(&self, text: &str) -> bool {
+        if let (Some(marked), Some(table)) = (&self.marked, &self.words) {
+            return marked.may_have_added(table, text);
+        }
         self.sought.iter().any(|finder| finder.find(text.as_bytes()).is_some())
     }
 
@@ -55,11 +61,32 @@ impl Late {
         let (tree, dropped) = matches_of(first)?;
         let (run, single) = kinds_of(&tree)?;
         if single.0.is_empty() && run == dropped.complement() {
-            let separators = words::separators(normalizer, &dropped)?;
-            let table = words::table(normalizer);
+            let steps = words::flat(normalizer);
+            let separators = words::separators(&steps, &dropped)?;
+            let table = words::table(&steps);
             return Some((Late::new(Arc::clone(normalizer), Some(table), &dropped, vec![]), separators));
         }
         None
+    }
+
+    /// What waits of a normalizer before a Metaspace. None: it is none that can wait there.
+    pub fn of_marked_words(normalizer: &Arc<Normalizer>, first: &spec::PreTokenizer, added: &[String]) -> Option<Late> {
+        let (marked, table) = MarkedWords::of(normalizer, first, added)?;
+        let late = Late::new(Arc::clone(normalizer), Some(table), &CodePointSet::default(), vec![]);
+        Some(Late { marked: Some(marked), ..late })
+    }
+
+    /// How words before a Metaspace wait, if it is such.
+    pub fn marked(&self) -> Option<&MarkedWords> {
+        self.marked.as_ref()
+    }
+
+    /// How much of a stripped text can be done word by word, before a Metaspace.
+    pub fn plain_length(&self, text: &str) -> usize {
+        match (&self.marked, &self.words) {
+            (Some(marked), Some(table)) => marked.plain_length(table, text),
+            _ => text.len(),
+        }
     }
 
     fn new(
@@ -75,7 +102,7 @@ impl Late {
             let bytes = usize::from(first_byte(range[0]))..=usize::from(first_byte(range[1] - 1));
             begins_dropped[bytes].fill(true);
         }
-        Late { normalizer, words, dropped: CharacterSet::of_set(dropped), begins_dropped, sought }
+        Late { normalizer, words, dropped: CharacterSet::of_set(dropped), begins_dropped, sought, marked: None }
     }
 
     /// Whether what waits is to see the space before a piece, too.
@@ -85,6 +112,9 @@ impl Late {
 
     /// Whether the first pre-tokenizer, which comes after this, leaves a normalized piece as it is.
     pub fn is_one_word(&self, piece: &[u8]) -> bool {
+        if self.marked.is_some() {
+            return false;
+        }
         let may_begin = piece.iter().fold(false, |any, &byte| any | self.begins_dropped[usize::from(byte)]);
         self.words.is_some()
             && !(may_begin
@@ -93,11 +123,17 @@ impl Late {
 
     /// Append the normalized text.
     pub fn write(&self, text: &str, result: &mut String) -> Result<()> {
-        self.normalizer.normalize(text, result)
+        match &self.marked {
+            Some(marked) => marked.write(text, result),
+            None => self.normalizer.normalize(text, result),
+        }
     }
 
     /// A normalized piece without what is dropped.
     pub fn kept<'a>(&self, piece: &'a str) -> &'a str {
+        if self.marked.is_some() {
+            return piece.trim_end_matches(' ');
+        }
         piece.trim_matches(|character| self.dropped.contains(character))
     }
 
@@ -123,10 +159,13 @@ impl Late {
     /// A normalized piece without what is dropped, which is at both ends or at none; or at the end of words only, where the
     /// first pre-tokenizer comes after this.
     pub fn kept_bytes<'a>(&self, mut piece: &'a [u8]) -> &'a [u8] {
-        while let [b' ', inner @ ..] = piece {
+        while let [inner @ .., b' '] = piece {
             piece = inner;
         }
-        while let [inner @ .., b' '] = piece {
+        if self.marked.is_some() {
+            return piece;
+        }
+        while let [b' ', inner @ ..] = piece {
             piece = inner;
         }
         if piece.first().is_none_or(|&first| !self.begins_dropped[usize::from(first)]) {

@@ -29,6 +29,7 @@ pub mod late;
 pub mod limits;
 pub mod locks;
 pub mod mapping;
+pub mod marked_words;
 pub mod marks;
 pub mod models;
 pub mod normal_forms;

@@ -164,6 +164,22 @@ impl Mapping {
         self.table.get(character) == KEPT
     }
 
+    /// What becomes of a byte that is a character, if that is one, too.
+    #[inline(always)]
+    pub fn of_byte(&self, byte: u8) -> Option<u8> {
+        Some(self.ascii[usize::from(byte)]).filter(|&byte| byte != NO_BYTE)
+    }
+
+    /// The last character of what a character becomes; None where that is nothing, or the table does not know.
+    pub fn last_of(&self, character: char) -> Option<char> {
+        match self.table.get(character) {
+            KEPT => Some(character),
+            APART => Some(' '),
+            DROPPED | STRANGE | LONG => None,
+            number => self.texts[(number - FIRST_TEXT) as usize].chars().next_back(),
+        }
+    }
+
     /// Whether a text changes.
     pub fn changes(&self, text: &str) -> bool {
         text.chars().any(|character| !self.keeps(character))

@@ -383,6 +383,13 @@ impl Replace {
     pub fn literal(&self) -> Option<&str> {
         self.pattern.literal().filter(|text| !text.is_empty())
     }
+
+    /// What a run of spaces becomes, a space or this mark; None where it does not become that, or a single space or
+    /// something else changes, too.
+    pub fn joins_spaces(&self, mark: char) -> Option<char> {
+        let content = [' ', mark].into_iter().find(|&content| self.content.strip_prefix(content) == Some(""))?;
+        self.pattern.is_run_of_spaces().then_some(content)
+    }
 }
 
 #[cfg(test)]

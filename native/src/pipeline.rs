@@ -13,7 +13,8 @@
 use std::sync::{Arc, Mutex};
 
 use crate::added_parts::AddedParts;
-use crate::added_tokens::AddedMatch;
+use crate::added_tokens::{parts, AddedMatch};
+use crate::aligned_text::AlignedText;
 use crate::cache::{Cache, Event, SKIP};
 use crate::columns::{IdColumn, TextColumn};
 use crate::cutter::{Cuts, Cutter};
@@ -22,12 +23,13 @@ use crate::error::{Error, Result};
 use crate::late::Late;
 use crate::limits::{checked_length, fault_of_test, longest};
 use crate::locks::taken;
+use crate::marked_words::MarkedWords;
 use crate::marks::Marks;
 use crate::models::PretokenModel;
 use crate::normalizers::Normalizer;
 use crate::patterns::splitter::Splitter;
 use crate::patterns::transducer::Transducer;
-use crate::rest::Rest;
+use crate::rest::{Rest, FINISHED};
 use crate::sink::{encode_spans, Finish, Show, Sink};
 use crate::spaces::{Before, SpaceCutter};
 use crate::stations::Stations;
@@ -253,7 +255,7 @@ where
             worker.pieces_before.push(worker.pieces.len());
             worker.happenings.push((texts.offset(row + 1) - base, Happening::EndOfDocument));
         }
-        if is_rewritten || self.has_normalized_match(worker, whole, checked) {
+        if is_rewritten || self.is_odd(worker, whole, checked) {
             let buffer = std::mem::take(&mut worker.buffer);
             let buffer = self.write_pieces(worker, whole, buffer, first_row, sink);
             if buffer.len() > longest() && first_row + 1 < end_row {
@@ -270,16 +272,17 @@ where
         }
     }
 
-    /// Whether the second pass finds anything in the pieces as they are.
-    fn has_normalized_match(&self, worker: &mut Worker<M::Scratch>, whole: &[u8], checked: Option<&str>) -> bool {
+    /// Whether the second pass finds anything in the pieces as they are, or one of them does not end plainly.
+    fn is_odd(&self, worker: &mut Worker<M::Scratch>, whole: &[u8], checked: Option<&str>) -> bool {
         let pass = &self.stations.added.normalized_pass;
-        !pass.is_empty()
+        let has_ends = self.late().is_some_and(|late| late.marked().is_some());
+        (has_ends || !pass.is_empty())
             && worker.pieces.iter().any(|&(start, end)| {
                 worker.inner_matches.clear();
                 // What is wrong here is found, and told, where the pieces are written.
                 let text = checked.map_or_else(|| checked_text(&whole[start..end]), |text| &text[start..end]);
                 if let Some(late) = self.late() {
-                    return late.may_have_added(text);
+                    return late.may_have_added(text) || late.plain_length(text) < text.len();
                 }
                 pass.matches(text, &mut worker.inner_matches).is_err() || !worker.inner_matches.is_empty()
             })
@@ -303,7 +306,7 @@ where
         for found in &worker.matches {
             overlap |= found.start < done;
             if done < found.start {
-                worker.pieces.push((place + done, place + found.start));
+                worker.pieces.extend(self.piece(&text[done..found.start], place + done));
             }
             // The match is there even where another one has consumed its text; a match without text is none.
             if found.start < found.end {
@@ -313,9 +316,16 @@ where
             done = found.end;
         }
         if done < text.len() {
-            worker.pieces.push((place + done, place + text.len()));
+            worker.pieces.extend(self.piece(&text[done..], place + done));
         }
         Ok(overlap)
+    }
+
+    /// A piece that begins at a place, without what is stripped of the raw text.
+    fn piece(&self, text: &str, place: usize) -> Option<(usize, usize)> {
+        let whole = (0, text.len());
+        let (start, end) = self.late().and_then(Late::marked).map_or(whole, |marked| marked.stripped(text));
+        (start < end).then_some((place + start, place + end))
     }
 
     /// Write the pieces as they are after the normalizer, the second pass of added tokens and the prefix space, and put
@@ -369,6 +379,9 @@ where
                 worker.pieces.push((start, buffer.len()));
                 return Ok(());
             }
+        }
+        if let Some((late, marked)) = self.late().and_then(|late| late.marked().map(|marked| (late, marked))) {
+            return self.write_marked_words(worker, text, (late, marked), buffer);
         }
         let mut rewritten = std::mem::take(&mut worker.rewritten);
         let mut text = match &self.normalizer {
@@ -425,6 +438,50 @@ where
         Ok(())
     }
 
+    /// Write a stripped piece as it is as far as its words can wait, and the pretokens of its end.
+    fn write_marked_words(
+        &self,
+        worker: &mut Worker<M::Scratch>,
+        text: &str,
+        (late, marked): (&Late, &MarkedWords),
+        buffer: &mut Vec<u8>,
+    ) -> Result<()> {
+        let may_have_added = late.may_have_added(text);
+        let (plain, rest) = text.split_at(if may_have_added { 0 } else { late.plain_length(text) });
+        let mut put = |pieces: &mut Vec<(usize, usize)>, parts: [&[u8]; 2]| {
+            let start = buffer.len();
+            parts.iter().for_each(|part| buffer.extend_from_slice(part));
+            pieces.extend((start < buffer.len()).then_some((start, buffer.len())));
+            buffer.len()
+        };
+        let mut place = put(&mut worker.pieces, [plain.as_bytes(), &[]]);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let mut written = String::new();
+        marked.write_all(rest, &mut written)?;
+        worker.inner_matches.clear();
+        if may_have_added {
+            self.stations.added.normalized_pass.matches(&written, &mut worker.inner_matches)?;
+        }
+        for part in parts(&worker.inner_matches, written.len()).into_iter().filter(|part| part.start < part.end) {
+            if let Some(found) = part.found {
+                worker.happenings.push((place, Happening::Id(found.token_id)));
+                continue;
+            }
+            let mut pretokens = vec![AlignedText::untracked(written[part.start..part.end].to_owned())];
+            if let Some(pre_tokenizer) = &self.stations.pre_tokenizer {
+                pretokens = pre_tokenizer.pre_tokenize(pretokens)?;
+            }
+            for pretoken in pretokens {
+                place = put(&mut worker.pieces, [&[FINISHED], pretoken.text.as_bytes()]);
+            }
+        }
+        // What is read as a character there does not go on into the next piece.
+        buffer.extend_from_slice(&[0; 3]);
+        Ok(())
+    }
+
     fn encode_text(&self, worker: &mut Worker<M::Scratch>, text: &[u8], sink: &mut Sink) {
         if text.len() > WINDOW {
             if let Some(machine) = self.only_machine().filter(|_| worker.pieces.iter().any(|(a, b)| b - a > WINDOW)) {
@@ -438,7 +495,14 @@ where
         match &self.cutting {
             Cutting::Patterns { cutters, .. } => {
                 let mut failures = vec![];
-                cutters.cut(text, &worker.pieces, &mut worker.cuts, &mut failures);
+                let is_finished = |piece: &(usize, usize)| text[piece.0] == FINISHED;
+                if self.late().is_some() && worker.pieces.iter().any(is_finished) {
+                    let (finished, others): (Vec<_>, Vec<_>) = worker.pieces.iter().copied().partition(is_finished);
+                    cutters.cut(text, &others, &mut worker.cuts, &mut failures);
+                    worker.cuts.put_in(text.len(), &finished);
+                } else {
+                    cutters.cut(text, &worker.pieces, &mut worker.cuts, &mut failures);
+                }
                 for (place, error) in failures {
                     let is_over = |(at, happening): &&(usize, Happening)| {
                         *at <= place && matches!(happening, Happening::EndOfDocument)
@@ -488,6 +552,11 @@ where
             worker.events.clear();
             while let Some((_, happening)) = happenings.next_if(|(at, _)| *at <= piece_start) {
                 worker.events.push((0, happening.event()));
+            }
+            if text[piece_start] == FINISHED {
+                let piece = &text[piece_start..piece_end];
+                encode_spans(&mut worker.cache, &self.model, piece, &[0, piece.len() as u32], &worker.events, sink);
+                continue;
             }
             let (mut at, mut row, mut open) = (piece_start, machine.start, piece_start);
             while at < piece_end {

@@ -26,6 +26,9 @@ use crate::strings::Strings;
 const MOST_REMEMBERED: usize = 1 << 16;
 const LONGEST_REMEMBERED: usize = 64;
 
+/// A byte that no text has: behind it, a piece is a pretoken already.
+pub const FINISHED: u8 = 0xFF;
+
 /// What is left to do.
 pub struct Rest {
     /// Pieces that begin with one of these go, after a space before them has gone.
@@ -36,6 +39,8 @@ pub struct Rest {
     parts: Vec<PreTokenizer>,
     /// Where the one part is a ByteLevel without prefix space that cuts; then pretokens are not written in its alphabet.
     byte_level: Option<ByteLevel>,
+    /// Where a Metaspace is all that comes after words that wait, its mark: in pretokens, a space stands for it.
+    mark: Option<char>,
     /// For whoever asks for pretokens again and again (`shown_pretokens`).
     remembered: Mutex<FastMap<String, Vec<String>>>,
 }
@@ -58,12 +63,16 @@ impl Rest {
     /// Drop pieces that begin with one of a set (which has the space), then let the parts have the others.
     pub fn new(dropped: Option<&CodePointSet>, parts: Vec<PreTokenizer>) -> Rest {
         let dropped = dropped.map(CharacterSet::of_set);
-        Rest { dropped, late: None, parts, byte_level: None, remembered: Mutex::default() }
+        Rest { dropped, late: None, parts, byte_level: None, mark: None, remembered: Mutex::default() }
     }
 
     /// Let the pieces be normalized before the parts have them.
     pub fn with_late(self, late: Late) -> Rest {
-        Rest { late: Some(late), ..self }
+        let mark = match self.parts[..] {
+            [PreTokenizer::Metaspace { replacement, .. }] => late.marked().map(|_| replacement),
+            _ => None,
+        };
+        Rest { late: Some(late), mark, ..self }
     }
 
     /// What waits of the normalizer.
@@ -81,9 +90,10 @@ impl Rest {
 
     /// In which form pretokens are handed over.
     pub fn input(&self) -> Input {
-        match self.byte_level {
-            Some(_) => Input::ByteAlphabet,
-            None => Input::Text,
+        match (&self.byte_level, self.mark) {
+            (Some(_), _) => Input::ByteAlphabet,
+            (None, Some(mark)) => Input::Spaces(mark),
+            (None, None) => Input::Text,
         }
     }
 
@@ -96,6 +106,9 @@ impl Rest {
     /// The same for bytes that are UTF-8.
     fn kept_bytes<'a>(&self, piece: &'a [u8]) -> &'a [u8] {
         let Some(dropped) = &self.dropped else { return piece };
+        if let Some(marked) = self.late.as_ref().and_then(Late::marked) {
+            return if marked.is_gap(piece) { &[] } else { piece };
+        }
         let kept = piece.strip_prefix(b" ").unwrap_or(piece);
         let first = (!kept.is_empty()).then(|| char::from_u32(code_point(kept).0)).flatten();
         match &self.late {
@@ -132,7 +145,9 @@ impl Rest {
         let mut ends = Vec::with_capacity(pieces.len());
         normalized.reserve(pieces.iter().map(|piece| piece.len()).sum());
         for piece in kept {
-            if !late.write_piece(piece, normalized) {
+            if piece.first() == Some(&FINISHED) {
+                normalized.extend_from_slice(piece);
+            } else if !late.write_piece(piece, normalized) {
                 return None;
             }
             ends.push(normalized.len());
@@ -140,7 +155,8 @@ impl Rest {
         checked_length(normalized.len()).ok()?;
         let mut start = 0;
         let bounds = ends.iter().map(|&end| std::mem::replace(&mut start, end)..end);
-        Some(bounds.map(|bounds| late.kept_bytes(&normalized[bounds])).collect())
+        let kept = |piece: &'a [u8]| if piece.first() == Some(&FINISHED) { piece } else { late.kept_bytes(piece) };
+        Some(bounds.map(|bounds| kept(&normalized[bounds])).collect())
     }
 
     /// Find the pretokens of all pieces without what is dropped, of which a ByteLevel is the rest; gives how many each
@@ -212,10 +228,76 @@ impl Rest {
         true
     }
 
+    /// Write the pretokens of all pieces, where a space stands for the mark in them; gives where they are, and how many each
+    /// piece has (none: it fails, or they are too long together). False: there is no mark.
+    fn spaced(
+        &self,
+        pieces: &[&[u8]],
+        written: &mut Vec<u8>,
+        bounds: &mut Vec<(usize, usize)>,
+        counts: &mut Vec<Option<usize>>,
+    ) -> bool {
+        let (Some(mark), [PreTokenizer::Metaspace { prepend_scheme, .. }]) = (self.mark, &self.parts[..]) else {
+            return false;
+        };
+        let Some(late) = &self.late else { return false };
+        let first_of_mark = mark.encode_utf8(&mut [0; 4]).as_bytes()[0];
+        let puts_space = *prepend_scheme == PrependScheme::Always;
+        written.reserve(pieces.iter().map(|piece| piece.len() + 1).sum());
+        for piece in pieces {
+            let (start, first) = (written.len(), bounds.len());
+            let kept = self.kept_bytes(piece);
+            if !kept.is_empty() && kept[0] != FINISHED {
+                if puts_space && kept[0] != b' ' {
+                    written.push(b' ');
+                }
+                let is_written = late.write_piece(kept, written);
+                let length = late.kept_bytes(&written[start..]).len();
+                written.truncate(start + length);
+                let new = &written[start..];
+                // The common case: one pretoken, or none.
+                let odd = |byte: u8| (byte == b' ') | (byte == first_of_mark);
+                let is_odd = new.iter().skip(1).fold(false, |any, &byte| any | odd(byte));
+                if is_written && !is_odd && new.first() != Some(&first_of_mark) {
+                    bounds.extend((length > 0).then_some((start, start + length)));
+                    counts.push(Some(bounds.len() - first));
+                    continue;
+                }
+                written.truncate(start);
+            }
+            let outcome = self.pretokens(kept, |pretoken| {
+                checked_length(pretoken.len())?;
+                let start = written.len();
+                written.extend_from_slice(pretoken.as_bytes());
+                bounds.push((start, written.len()));
+                Ok(())
+            });
+            if outcome.is_err() {
+                bounds.truncate(first);
+            }
+            counts.push(outcome.is_ok().then_some(bounds.len() - first));
+        }
+        if checked_length(written.len()).is_err() {
+            bounds.clear();
+            counts.fill(None);
+        }
+        true
+    }
+
     /// Hand over the pretokens of a piece, in the form of `input`.
-    pub fn pretokens(&self, piece: &[u8], visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        let piece = std::str::from_utf8(piece)
-            .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))?;
+    pub fn pretokens(&self, piece: &[u8], mut visit: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let text = |bytes| {
+            std::str::from_utf8(bytes)
+                .map_err(|error| Error::encode(format!("byte {} is not UTF-8", error.valid_up_to())))
+        };
+        let visit = |pretoken: &str| match self.mark {
+            Some(mark) => visit(&pretoken.replace(mark, " ")),
+            None => visit(pretoken),
+        };
+        if let [FINISHED, pretoken @ ..] = piece {
+            return { visit }(text(pretoken)?);
+        }
+        let piece = text(piece)?;
         let mut room = String::new();
         self.pretokens_of_kept(self.normalized(self.kept(piece), &mut room)?, visit)
     }
@@ -245,6 +327,18 @@ impl Rest {
             }
             _ => {}
         }
+        let mut joined = String::new();
+        let piece = match self.late.as_ref().and_then(Late::marked) {
+            Some(_) if piece.contains("  ") => {
+                for character in piece.chars() {
+                    if !(character == ' ' && joined.ends_with(' ')) {
+                        joined.push(character);
+                    }
+                }
+                &joined
+            }
+            _ => piece,
+        };
         if let Some(byte_level) = &self.byte_level {
             if byte_level.keeps(piece.as_bytes()) {
                 return visit(piece);
@@ -326,6 +420,11 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
     ) {
         places.clear();
         let mut normalized = vec![];
+        let (mut bounds, mut counts) = (vec![], vec![]);
+        if self.rest.spaced(pieces, &mut normalized, &mut bounds, &mut counts) {
+            let pretokens: Vec<&[u8]> = bounds.iter().map(|&(start, end)| &normalized[start..end]).collect();
+            return self.encode_pretokens(&pretokens, counts.into_iter(), scratch, ids, places);
+        }
         let Some(kept) = self.rest.all_kept(pieces, &mut normalized) else {
             // Each of them alone says what is wrong with it.
             places.resize(pieces.len(), None);
@@ -352,9 +451,14 @@ impl<M: PretokenModel> PretokenModel for Deferring<M> {
         }
         let bytes: usize = kept.iter().map(|piece| piece.len()).sum();
         let mut pretokens = Strings::with_capacity(2 * pieces.len(), 2 * bytes);
-        let mut one = |piece: &&[u8]| {
+        let mut one = |piece: &&[u8]| -> Option<usize> {
             let first = pretokens.len();
-            if self.rest.mark_only(piece, &mut pretokens) {
+            if piece.first() != Some(&FINISHED) && self.rest.mark_only(piece, &mut pretokens) {
+                return Some(1);
+            }
+            if let [FINISHED, pretoken @ ..] = piece {
+                checked_length(pretoken.len()).ok()?;
+                pretokens.push(std::str::from_utf8(pretoken).ok()?);
                 return Some(1);
             }
             let Ok(piece) = std::str::from_utf8(piece) else { return None };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::added_parts::AddedParts;
 use crate::aligned::{AlignedRoad, TextRoad};
-use crate::cutter::{absorbed, runs, Cutter};
+use crate::cutter::{absorbed, absorbed_one_of, runs, Cutter};
 use crate::cutters::{if_supported, Cutters};
 use crate::error::Result;
 use crate::late::{flat_normalizers, Late, Waiting};
@@ -189,6 +189,16 @@ fn plan(
         return Ok(None);
     }
     let way = |cutting, rest| Way { cutting, normalizer: stations.normalizer.clone(), rest };
+    let tokens = spec.added_tokens.in_force.iter().filter(|token| token.normalized);
+    let added = tokens.map(|token| stations.normalized(&token.content)).collect::<Result<Vec<_>>>()?;
+    if let (Some(normalizer), Some((_, first))) = (&stations.normalizer, parts.first()) {
+        if let Some(late) = Late::of_marked_words(normalizer, first, &added) {
+            if let Some(way) = marked_words(late, parts, tables)? {
+                let input = way.rest.as_ref().map_or(Input::Text, Rest::input);
+                return Ok(Some((input, way)));
+            }
+        }
+    }
     if let [(_, &PreTokenizer::Metaspace { replacement, prepend_scheme, split: true })] = *parts {
         if replacement != ' ' {
             let marks = Marks::new(replacement, prepend_scheme);
@@ -197,11 +207,7 @@ fn plan(
     }
     if let Some((first, others)) = parts.split_first() {
         let waiting = match (&spec.normalizer, &stations.normalizer) {
-            (Some(parts), Some(whole)) => {
-                let tokens = spec.added_tokens.in_force.iter().filter(|token| token.normalized);
-                let added = tokens.map(|token| stations.normalized(&token.content)).collect::<Result<Vec<_>>>()?;
-                Waiting::of(parts, whole, first.1, &added)?
-            }
+            (Some(parts), Some(whole)) => Waiting::of(parts, whole, first.1, &added)?,
             _ => None,
         };
         let has_whole = waiting.as_ref().is_none_or(|waiting| waiting.whole.is_some());
@@ -261,6 +267,17 @@ fn plan(
             (Input::Text, way(patterns, Some(Rest::new(None, [writing].into_iter().chain(after).collect()))))
         }
     }))
+}
+
+/// The way of words that wait before a Metaspace.
+fn marked_words(late: Late, parts: &[(String, &PreTokenizer)], tables: &mut Tables) -> Result<Option<Way>> {
+    let Some(marked) = late.marked() else { return Ok(None) };
+    let separators = marked.separators().clone();
+    let build = || absorbed_one_of(marked.absorbed(), runs(vec![separators.complement()]));
+    let Some(cutter) = tables.make(|| Ok(build()))? else { return Ok(None) };
+    let all = parts.iter().map(|part| PreTokenizers::build(part.1)).collect();
+    let rest = Rest::new(Some(&separators), all).with_late(late);
+    Ok(Some(Way { cutting: by_patterns(cutter.into()), normalizer: None, rest: Some(rest) }))
 }
 
 fn by_patterns(cutters: Cutters) -> Cutting {

@@ -8,23 +8,38 @@
 //! A space is not quite apart for `Precompiled`: a mark behind it is in one cluster with it. So a word is normalized together
 //! with the space before it, and other separators have to be controls.
 
+use std::borrow::Cow;
+
+use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::normalizers::Normalizer;
 use crate::patterns::tree::CodePointSet;
 
 /// The steps of a normalizer in order.
-fn flat<'a>(normalizer: &'a Normalizer, steps: &mut Vec<&'a Normalizer>) {
+pub fn flat(normalizer: &Normalizer) -> Vec<&Normalizer> {
     match normalizer {
-        Normalizer::Chain(parts) => parts.iter().for_each(|part| flat(part, steps)),
-        step => steps.push(step),
+        Normalizer::Chain(parts) => parts.iter().flat_map(flat).collect(),
+        step => vec![step],
     }
+}
+
+/// Append what steps make of a text.
+pub fn apply(steps: &[&Normalizer], text: &str, result: &mut String) -> Result<()> {
+    let mut current = Cow::Borrowed(text);
+    for step in steps {
+        if step.may_change(&current) {
+            let mut next = String::with_capacity(current.len() + current.len() / 8);
+            step.normalize(&current, &mut next)?;
+            current = Cow::Owned(next);
+        }
+    }
+    result.push_str(&current);
+    Ok(())
 }
 
 /// The ASCII characters at which a text can be cut before it is normalized, the space among them. They become one of
 /// `dropped` each, but for a carriage return before a newline, which may be gone. None: there are no such characters.
-pub fn separators(normalizer: &Normalizer, dropped: &CodePointSet) -> Option<CodePointSet> {
-    let mut steps = vec![];
-    flat(normalizer, &mut steps);
+pub fn separators(steps: &[&Normalizer], dropped: &CodePointSet) -> Option<CodePointSet> {
     let becomes = |raw: char| steps.iter().try_fold(raw, |now, step| apart(step, raw, now));
     let is_separator = |raw: &char| becomes(*raw).is_some_and(|now| dropped.contains(now as u32));
     let mut found: Vec<char> = ('\0'..='\x7F').filter(is_separator).collect();
@@ -73,11 +88,9 @@ fn single(text: &str) -> Option<char> {
 
 /// All steps in one table, for texts whose characters do not change each other: it refuses those that might. The steps have
 /// to be of those that have separators.
-pub fn table(normalizer: &Normalizer) -> Mapping {
-    let mut steps = vec![];
-    flat(normalizer, &mut steps);
+pub fn table(steps: &[&Normalizer]) -> Mapping {
     let mut changing: Vec<u32> = vec![];
-    for step in &steps {
+    for step in steps {
         match step {
             Normalizer::Form(form) => changing.extend(form.unstable()),
             Normalizer::Precompiled(map) => changing.extend(map.special()),

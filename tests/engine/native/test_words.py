@@ -93,6 +93,53 @@ NORMALIZERS += [[precompiled(charsmap(LIKE_NMT)), precompiled(charsmap(MAPS[1]))
 NORMALIZERS += CHAINS
 
 
+def strip(left: bool, right: bool) -> dict[str, Any]:
+    return {"type": "Strip", "strip_left": left, "strip_right": right}
+
+
+def joined(pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+# What comes before a Metaspace: what is stripped of the raw text, what waits, and what makes spaces fewer.
+BEGINNINGS: list[list[dict[str, Any]]] = [[], [], [strip(True, True)], [strip(False, True), strip(True, False)]]
+CORES: list[list[dict[str, Any]]] = [
+    *([precompiled(charsmap(entries))] for entries in MAPS),
+    [precompiled(charsmap({**LIKE_NMT, "▁": " ", "\x85": " ", "\uff1c": "<", "\u0f00": "<m"}))],
+    [precompiled(charsmap({**LIKE_NMT, "▁": " ", "m\u0301": "m>"}))],
+    [],
+    [NFKD, STRIP_ACCENTS, precompiled(charsmap(LIKE_NMT))],
+    [{"type": "Nmt"}, {"type": "NFKC"}],
+    [LOWERCASE],
+]
+ENDS: list[list[dict[str, Any]]] = [
+    [strip(False, True), joined(" {2,}", "▁")],
+    [strip(False, True), joined(" {2,}", " ")],
+    [joined(" {2,}", "▁")],
+    [joined(" +", " "), strip(False, True)],
+    # These are not done by words.
+    [joined(" {2,}", "▁"), strip(False, True)],
+    [strip(True, True), joined(" {2,}", "▁")],
+    [joined(r"\s{2,}", " ")],
+    [],
+]
+# Flags of added tokens, and how a Metaspace puts marks in front.
+ADDED = ["", "", "normalized", "lstrip normalized", "rstrip", "lstrip rstrip normalized"]
+SCHEMES = ["always", "always", "never", "first"]
+
+
+def marked_spec(chance: random.Random, core: list[dict[str, Any]]) -> bytes:
+    whole = json.loads(spec_of([*chance.choice(BEGINNINGS), *core, *chance.choice(ENDS)], True))
+    for flag in chance.choice(ADDED).split():
+        whole["added_tokens"][0][flag] = True
+    split = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": chance.choice(SCHEMES), "split": True}
+    digits = {"type": "Digits", "individual_digits": True}
+    whole["pre_tokenizer"] = chance.choice([split, split, {"type": "Sequence", "pretokenizers": [split, digits]}])
+    # Each pretoken is to end with a mark, so that ids tell where it does.
+    whole["model"]["end_of_word_suffix"] = chance.choice(["▁", None])
+    return json.dumps(whole).encode()
+
+
 def spec_of(normalizers: list[dict[str, Any]], metaspace: bool) -> bytes:
     tokens = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁"]
     vocabulary = {token: number for number, token in enumerate(tokens)}
@@ -129,5 +176,17 @@ def test_ids_are_those_of_the_reference(number: int, metaspace: bool) -> None:
         pytest.skip(f"no native engine: {native.why_unavailable()}")
     spec = read_spec(spec_of(NORMALIZERS[number], metaspace))
     column = TextColumn.from_texts(texts(random.Random(number)))
+    ids = [list(build_engine(spec, engine).encode_batch(column, False)) for engine in ("native", "reference")]
+    assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("number", range(4 * len(CORES)))
+def test_ids_before_a_metaspace_are_those_of_the_reference(number: int) -> None:
+    if native.why_unavailable():
+        pytest.skip(f"no native engine: {native.why_unavailable()}")
+    chance = random.Random(number)
+    spec = read_spec(marked_spec(chance, CORES[number % len(CORES)]))
+    ends = ("", " ", "\u3000", "\x85", "\x85 \x0b", "\u0301", "\u200b\u0301", "<m", "\uff1cm>", "<m\u0301")
+    column = TextColumn.from_texts([text + chance.choice(ends) for text in texts(chance)])
     ids = [list(build_engine(spec, engine).encode_batch(column, False)) for engine in ("native", "reference")]
     assert ids[0] == ids[1]
