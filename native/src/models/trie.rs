@@ -24,8 +24,6 @@ pub const NO_SYMBOL: u32 = 1;
 /// The lowest symbol that keys can have.
 pub const FIRST_SYMBOL: u32 = 3;
 
-/// Where a step leads that no key takes: nothing follows from here, and it has no value.
-pub const NOWHERE: u32 = NO_SYMBOL;
 /// The node where every walk begins. Its base is 0, so that the node behind one symbol has the number of the symbol, which
 /// no other node has.
 pub const ROOT: u32 = 2;
@@ -47,9 +45,6 @@ pub struct Trie {
 }
 stored_struct!(Trie { slots });
 
-/// A trie whose values can change.
-pub struct Slots(Vec<Slot>);
-
 /// A step from a node.
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -58,36 +53,20 @@ pub struct Next {
     child: u32,
 }
 
-impl Slots {
-    /// As `Trie::new`.
-    pub fn new(entries: &[(&[u8], u64)], end_of_symbols: u32, first: impl Fn(&[u8]) -> (u32, usize)) -> Slots {
-        Tree::new(entries, first).placed(end_of_symbols)
-    }
-
-    /// How many numbers of nodes there are; not all of them are nodes.
-    pub fn size(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Give other values to the nodes where keys end. `change` sees node and value.
-    pub fn change_values(&mut self, mut change: impl FnMut(usize, u64) -> u64) {
-        for (node, slot) in self.0.iter_mut().enumerate().filter(|(_, slot)| slot.value != NOTHING) {
-            slot.value = change(node, slot.value);
-        }
-    }
-}
-
-impl From<Slots> for Trie {
-    fn from(slots: Slots) -> Trie {
-        Trie { slots: slots.0.into() }
-    }
-}
-
 impl Trie {
     /// Build from (key, value); of equal keys the last one counts. `first` gives the first symbol of a key or of the rest of
     /// one, and its length in bytes. Texts have symbols below `end_of_symbols`.
     pub fn new(entries: &[(&[u8], u64)], end_of_symbols: u32, first: impl Fn(&[u8]) -> (u32, usize)) -> Trie {
-        Slots::new(entries, end_of_symbols, first).into()
+        let mut tree = Tree::new(entries, first);
+        let Places { bases, places, size } = tree.place(end_of_symbols);
+        let mut slots = vec![FREE; size];
+        for ((node, &place), &base) in tree.nodes.iter().zip(&places).zip(&bases) {
+            (slots[place as usize].base, slots[place as usize].value) = (base, node.value);
+            for &(symbol, _) in tree.edges_of(node) {
+                slots[(base ^ symbol) as usize].parent = place;
+            }
+        }
+        Trie { slots: slots.into() }
     }
 
     /// Where the node one symbol on from a node is, if there is one.
@@ -96,21 +75,10 @@ impl Trie {
         Next { node, child: self.slots[node as usize].base ^ symbol }
     }
 
-    /// Ask for the memory that `follow` and `arrive` look at.
+    /// Ask for the memory that `follow` and `look` look at.
     #[inline(always)]
     pub fn ask(&self, next: Next) {
         prefetch(&self.slots, next.child as usize);
-    }
-
-    /// The node there, or `NOWHERE`.
-    #[inline(always)]
-    pub fn arrive(&self, next: Next) -> u32 {
-        // The root is nobody's child, and free slots are nobody's either.
-        if self.slots[next.child as usize].parent == next.node {
-            next.child
-        } else {
-            NOWHERE
-        }
     }
 
     /// The node there, and its value (`NOTHING`: no key ends there).
@@ -127,12 +95,6 @@ impl Trie {
         (slot.parent == next.node, next.child, slot.value)
     }
 
-    /// The value of a node (`NOTHING`: no key ends there).
-    #[inline(always)]
-    pub fn value(&self, node: u32) -> u64 {
-        self.slots[node as usize].value
-    }
-
     /// Whether keys go on beyond a node.
     #[inline(always)]
     pub fn goes_on(&self, node: u32) -> bool {
@@ -143,11 +105,6 @@ impl Trie {
     pub fn node(&self, mut symbols: impl Iterator<Item = u32>) -> Option<u32> {
         symbols.try_fold(ROOT, |node, symbol| self.follow(self.next(node, symbol)).map(|(child, _)| child))
     }
-
-    /// The node where a key ends.
-    pub fn node_of_key(&self, symbols: impl Iterator<Item = u32>) -> Option<u32> {
-        self.node(symbols).filter(|&node| self.value(node) != NOTHING)
-    }
 }
 
 impl Next {
@@ -156,35 +113,43 @@ impl Next {
     pub fn with(self, symbol: u32) -> Next {
         Next { child: self.child ^ symbol, ..self }
     }
-
-    /// The node that it leads on from.
-    #[inline(always)]
-    pub fn from(self) -> u32 {
-        self.node
-    }
 }
 
-/// The trie before its nodes have places. Parents come before their children, and the root first.
-struct Tree {
-    nodes: Vec<Node>,
+/// A trie before its nodes have places. Parents come before their children, and the root first.
+pub struct Tree {
+    /// See `Node`.
+    pub nodes: Vec<Node>,
     /// Symbols and children.
     edges: Vec<(u32, u32)>,
     /// The nodes that have children, as a walk along all keys in order meets them.
     inner: Vec<u32>,
 }
 
+/// A node of a tree.
 #[derive(Clone, Copy)]
-struct Node {
-    value: u64,
+pub struct Node {
+    /// The value of the key that ends here, or `NOTHING`.
+    pub value: u64,
     /// Where its edges begin and end.
     first: u32,
     end: u32,
 }
 
+/// Where the nodes of a tree are. The child of one for a symbol is at `base ^ symbol`, and no two have the same base.
+pub struct Places {
+    /// 0 of the root, and of what has no children.
+    pub bases: Vec<u32>,
+    /// The root is at `ROOT`, and what is one symbol on from it at the symbol.
+    pub places: Vec<u32>,
+    /// All places are below.
+    pub size: usize,
+}
+
 const LEAF: Node = Node { value: NOTHING, first: 0, end: 0 };
 
 impl Tree {
-    fn new(entries: &[(&[u8], u64)], first_symbol: impl Fn(&[u8]) -> (u32, usize)) -> Tree {
+    /// The tree of keys with their values; of equal keys the last one counts. `first_symbol`: as for `Trie::new`.
+    pub fn new(entries: &[(&[u8], u64)], first_symbol: impl Fn(&[u8]) -> (u32, usize)) -> Tree {
         let mut sorted: Vec<(&[u8], u64)> = entries.to_vec();
         // A stable sort: of equal keys the last one stays last.
         sorted.sort_by(|a, b| a.0.cmp(b.0));
@@ -217,13 +182,17 @@ impl Tree {
         Tree { nodes, edges, inner }
     }
 
-    fn edges(&self, node: u32) -> &[(u32, u32)] {
-        let Node { first, end, .. } = self.nodes[node as usize];
-        &self.edges[first as usize..end as usize]
+    /// The symbols that lead on from a node, and where to.
+    pub fn edges_of(&self, node: &Node) -> &[(u32, u32)] {
+        &self.edges[node.first as usize..node.end as usize]
     }
 
-    /// Give all nodes their slots.
-    fn placed(mut self, end_of_symbols: u32) -> Slots {
+    fn edges(&self, node: u32) -> &[(u32, u32)] {
+        self.edges_of(&self.nodes[node as usize])
+    }
+
+    /// Give all nodes their places. All symbols are below `end_of_symbols`.
+    pub fn place(&mut self, end_of_symbols: u32) -> Places {
         let mut room = Room::new(end_of_symbols as usize);
         let mut bases = vec![0; self.nodes.len()];
         let mut inner = std::mem::take(&mut self.inner);
@@ -241,23 +210,26 @@ impl Tree {
             room.take(base, edges);
             bases[node as usize] = base;
         }
-        let mut slots = vec![FREE; room.size()];
         let mut places = vec![ROOT; self.nodes.len()];
-        for (number, node) in self.nodes.iter().enumerate() {
-            let (place, base) = (places[number], bases[number]);
-            (slots[place as usize].base, slots[place as usize].value) = (base, node.value);
-            for &(symbol, child) in self.edges(number as u32) {
+        for (node, &base) in self.nodes.iter().zip(&bases) {
+            for &(symbol, child) in self.edges_of(node) {
                 places[child as usize] = base ^ symbol;
-                slots[(base ^ symbol) as usize].parent = place;
             }
         }
-        Slots(slots)
+        Places { bases, places, size: room.size() }
     }
 }
+
+/// So many slots that were passed over are tried again for a node.
+const MOST_PASSED: usize = 32;
 
 /// Which slots are free, 64 a word.
 struct Room {
     free: Vec<u64>,
+    /// Which bases nobody has.
+    free_bases: Vec<u64>,
+    /// Slots that were free when only a base was not.
+    passed: Vec<u32>,
     /// So many words at a time: as many as all symbols need.
     block: usize,
 }
@@ -269,7 +241,10 @@ impl Room {
         let mut free = vec![u64::MAX; block];
         free[..end_of_symbols / 64].fill(0);
         free[end_of_symbols / 64..].iter_mut().take(1).for_each(|word| *word <<= end_of_symbols % 64);
-        Room { free, block }
+        // A base of 0 says that there are no children.
+        let mut free_bases = vec![u64::MAX; block];
+        free_bases[0] &= !1;
+        Room { free, free_bases, passed: vec![], block }
     }
 
     fn size(&self) -> usize {
@@ -277,7 +252,7 @@ impl Room {
     }
 
     fn is_free(&self, slot: u32) -> bool {
-        (self.free[slot as usize / 64] >> (slot % 64)) & 1 != 0
+        is_set(&self.free, slot)
     }
 
     fn take(&mut self, base: u32, edges: &[(u32, u32)]) {
@@ -285,13 +260,20 @@ impl Room {
             let slot = base ^ symbol;
             self.free[slot as usize / 64] &= !(1 << (slot % 64));
         }
+        self.free_bases[base as usize / 64] &= !(1 << (base % 64));
     }
 
     /// A base from which all children have free slots, with the slot of the first one at `from` or behind it, which moves on.
     fn find(&mut self, edges: &[(u32, u32)], from: &mut usize) -> u32 {
+        let first = edges[0].0;
+        let newest = self.passed.len().saturating_sub(MOST_PASSED);
+        if let Some(at) = (newest..self.passed.len()).find(|&at| self.takes(self.passed[at] ^ first, edges)) {
+            return self.passed.swap_remove(at) ^ first;
+        }
         loop {
             if *from >= self.size() {
                 self.free.resize(self.free.len() + self.block, u64::MAX);
+                self.free_bases.resize(self.free.len(), u64::MAX);
             }
             let free = self.free[*from / 64] >> (*from % 64);
             if free == 0 {
@@ -299,14 +281,25 @@ impl Room {
                 continue;
             }
             *from += free.trailing_zeros() as usize;
-            let base = *from as u32 ^ edges[0].0;
+            let base = *from as u32 ^ first;
             *from += 1;
-            // A base of 0 says that there are no children.
-            if base != 0 && edges[1..].iter().all(|&(symbol, _)| self.is_free(base ^ symbol)) {
+            if self.takes(base, edges) {
                 return base;
+            }
+            if edges.len() == 1 {
+                self.passed.push(base ^ first);
             }
         }
     }
+
+    /// Whether a base is free, and the slots of all children from there.
+    fn takes(&self, base: u32, edges: &[(u32, u32)]) -> bool {
+        is_set(&self.free_bases, base) && edges.iter().all(|&(symbol, _)| self.is_free(base ^ symbol))
+    }
+}
+
+fn is_set(bits: &[u64], number: u32) -> bool {
+    (bits[number as usize / 64] >> (number % 64)) & 1 != 0
 }
 
 #[cfg(test)]
@@ -333,7 +326,7 @@ mod tests {
             rest = &rest[length..];
             Some(symbol)
         });
-        trie.node_of_key(symbols).map(|node| trie.value(node))
+        trie.node(symbols).map(|node| trie.slots[node as usize].value).filter(|&value| value != NOTHING)
     }
 
     #[test]
@@ -379,8 +372,9 @@ mod tests {
         let trie = Trie::new(&entries, BYTES, byte);
         for symbol in FIRST_SYMBOL..BYTES {
             let has_node = symbol == FIRST_SYMBOL + u32::from(b'a');
-            assert_eq!(trie.value(symbol), NOTHING);
-            assert_eq!((trie.goes_on(symbol), trie.arrive(trie.next(ROOT, symbol)) == symbol), (has_node, has_node));
+            assert_eq!(trie.slots[symbol as usize].value, NOTHING);
+            let child = trie.follow(trie.next(ROOT, symbol)).map(|(child, _)| child);
+            assert_eq!((trie.goes_on(symbol), child == Some(symbol)), (has_node, has_node));
         }
     }
 
@@ -389,14 +383,14 @@ mod tests {
         let keys: Vec<Vec<u8>> = (0..=255).flat_map(|a| [vec![a], vec![a, a]]).collect();
         let entries: Vec<(&[u8], u64)> = keys.iter().map(|key| (&key[..], 1)).collect();
         for trie in [Trie::new(&entries, BYTES, byte), Trie::new(&[(b"", 7)], BYTES, byte)] {
-            for node in [BOUND, NOWHERE] {
-                assert!(trie.value(node) == NOTHING && !trie.goes_on(node));
+            for node in [BOUND, NO_SYMBOL] {
+                assert!(trie.slots[node as usize].value == NOTHING && !trie.goes_on(node));
                 for symbol in (0..trie.slots.len() as u32).filter(|&symbol| symbol != ROOT) {
-                    assert_eq!(trie.arrive(trie.next(node, symbol)), NOWHERE);
+                    assert!(trie.follow(trie.next(node, symbol)).is_none());
                 }
             }
             for symbol in [BOUND, NO_SYMBOL] {
-                assert!((ROOT..trie.slots.len() as u32).all(|node| trie.arrive(trie.next(node, symbol)) == NOWHERE));
+                assert!((ROOT..trie.slots.len() as u32).all(|node| trie.follow(trie.next(node, symbol)).is_none()));
             }
         }
     }

@@ -1,35 +1,31 @@
 //! Unigram: the segmentation whose log probabilities have the highest sum, found from left to right (Viterbi).
 //!
 //! The meaning stands in `engine/reference/models/unigram.py`: the same sums of 64-bit floats in the same order, and of
-//! equal sums the one whose last token begins further left. Here the tokens that begin at a place come from a trie, and
-//! places are bytes.
+//! equal sums the one whose last token begins further left. Here the tokens that end at a place come from an automaton
+//! (`automaton.rs`), and then the best way to each place is found (`ways.rs`).
 //!
-//! The trie is larger than the nearer caches, so steps into it wait. So many places are walked from side by side, those of
-//! several texts, with bounds between them that no token crosses (`ways.rs`). A node has the score beside it; ids are looked
-//! up for the tokens of the best way only.
+//! The automaton is larger than the nearer caches, so steps in it wait. So several texts are walked along side by side.
 
+mod automaton;
 mod ways;
 
 use super::alphabet::Alphabet;
 use super::bpe::Input;
-use super::trie::{Slots, Trie, BOUND};
 use super::vocabulary::Vocabulary;
 use super::written::{quoted, written};
 use super::{PretokenModel, Token};
 use crate::byte_alphabet;
 use crate::error::{Error, Result};
-use crate::hash::prefetch;
 use crate::table_file::TableWriter;
-use crate::tables::{Stored, Table, TableReader};
+use crate::tables::{Stored, TableReader};
+use automaton::Automaton;
 use ways::Ways;
 
 const UNKNOWN_PENALTY: f64 = 10.0;
-/// Instead of a node: a character that no token is.
+/// Instead of an id: a character that no token is.
 const UNKNOWN: u32 = u32::MAX;
 /// Texts are put together up to so many characters, so that what is known of them stays in the nearest cache.
-const ENOUGH: usize = 1 << 10;
-/// A sum of four thousand million scores up to this one is a number.
-const HIGHEST_SCORE: f64 = 1e290;
+const ENOUGH: usize = 1 << 12;
 
 /// A Unigram model for one form of pretokens.
 pub struct Unigram {
@@ -39,32 +35,20 @@ pub struct Unigram {
     alphabet: Alphabet,
     /// The symbols of what is one byte in pretokens.
     short: [u32; 128],
-    /// Gives the bits of the score. Of a token that is there twice, the last entry counts.
-    trie: Trie,
-    /// The id of the token that ends at a node.
-    ids: Table<u32>,
-    unknown_score: f64,
-    is_extreme: bool,
+    automaton: Automaton,
     unk_id: Option<u32>,
-    /// Where the unknown token ends as text, or `UNKNOWN`.
-    unk_node: u32,
     byte_ids: Option<Box<[Option<u32>; 256]>>,
 }
 
 impl Stored for Unigram {
     fn put(&self, tables: &mut TableWriter) {
-        let Unigram { vocabulary, input, alphabet, short, trie, ids, .. } = self;
-        let Unigram { unknown_score, is_extreme, unk_id, unk_node, byte_ids, .. } = self;
+        let Unigram { vocabulary, input, alphabet, short, automaton, unk_id, byte_ids } = self;
         vocabulary.put(tables);
         input.put(tables);
         alphabet.put(tables);
         short.put(tables);
-        trie.put(tables);
-        ids.put(tables);
-        unknown_score.put(tables);
-        is_extreme.put(tables);
+        automaton.put(tables);
         unk_id.put(tables);
-        unk_node.put(tables);
         byte_ids.is_some().put(tables);
     }
 
@@ -74,12 +58,8 @@ impl Stored for Unigram {
             input: Stored::take(tables)?,
             alphabet: Stored::take(tables)?,
             short: Stored::take(tables)?,
-            trie: Stored::take(tables)?,
-            ids: Stored::take(tables)?,
-            unknown_score: Stored::take(tables)?,
-            is_extreme: Stored::take(tables)?,
+            automaton: Stored::take(tables)?,
             unk_id: Stored::take(tables)?,
-            unk_node: Stored::take(tables)?,
             byte_ids: None,
         };
         model.byte_ids = bool::take(tables)?.then(|| model.ids_of_bytes());
@@ -87,32 +67,7 @@ impl Stored for Unigram {
     }
 }
 
-/// The last token of the best way to a place: where it begins, and, in the lower half, the node where it ends in the trie.
-#[derive(Clone, Copy, Default)]
-struct Last(u64);
-
-impl Last {
-    #[inline(always)]
-    fn new(start: usize, node: u32) -> Last {
-        Last(((start as u64) << 32) | u64::from(node))
-    }
-
-    /// Be another one, if so. Without a branch.
-    #[inline(always)]
-    fn replace(&mut self, other: Last, if_so: bool) {
-        self.0 ^= (self.0 ^ other.0) & u64::from(if_so).wrapping_neg();
-    }
-
-    fn start(self) -> usize {
-        (self.0 >> 32) as usize
-    }
-
-    fn node(self) -> u32 {
-        self.0 as u32
-    }
-}
-
-/// A token of the best way, or a run of unknown ones: its end, its start, and the node where it ends, or `UNKNOWN`.
+/// A token of the best way, or a run of unknown ones: its end, its start, and its id, or `UNKNOWN`.
 type Piece = (usize, usize, u32);
 
 /// What one thread needs to encode pretokens.
@@ -120,8 +75,6 @@ type Piece = (usize, usize, u32);
 pub struct Scratch {
     written: String,
     ways: Ways,
-    /// The numbers of the texts, and where they begin and end.
-    bounds: Vec<(usize, usize, usize)>,
     pieces: Vec<Piece>,
 }
 
@@ -134,27 +87,17 @@ impl Unigram {
         if let Input::Spaces(mark) = input {
             short[usize::from(b' ')] = alphabet.symbol(mark as u32);
         }
-        let mut slots = Slots::new(&keys, alphabet.end(), |rest| alphabet.first(rest));
-        let mut ids = vec![0; slots.size()];
-        slots.change_values(|node, id| {
-            ids[node] = id as u32;
-            entries[id as usize].1.to_bits()
-        });
-        let trie = Trie::from(slots);
         let lowest = entries.iter().map(|entry| entry.1).fold(f64::INFINITY, f64::min);
-        let unk_id = unk_id.and_then(|id| u32::try_from(id).ok());
-        let unk_node = unk_id.and_then(|id| trie.node_of_key(alphabet.symbols_of(keys.get(id as usize)?.0)));
+        let score = |id| entries[id as usize].1;
+        let automaton =
+            Automaton::new(&keys, score, lowest - UNKNOWN_PENALTY, alphabet.end(), |rest| alphabet.first(rest));
         let mut model = Unigram {
             vocabulary: Vocabulary::new(keys.iter().map(|&(key, id)| (key, id as u32))),
             input,
             alphabet,
             short,
-            unknown_score: lowest - UNKNOWN_PENALTY,
-            is_extreme: entries.iter().any(|entry| entry.1.abs() > HIGHEST_SCORE),
-            unk_id,
-            unk_node: unk_node.filter(|&node| Some(ids[node as usize]) == unk_id).unwrap_or(UNKNOWN),
-            trie,
-            ids: ids.into(),
+            automaton,
+            unk_id: unk_id.and_then(|id| u32::try_from(id).ok()),
             byte_ids: None,
         };
         model.byte_ids = byte_fallback.then(|| model.ids_of_bytes());
@@ -166,10 +109,6 @@ impl Unigram {
         Box::new(std::array::from_fn(|byte| self.token_to_id(format!("<0x{byte:02X}>").as_bytes())))
     }
 
-    fn node_of(&self, token: &[u8]) -> Option<u32> {
-        self.trie.node_of_key(self.alphabet.symbols_of(token))
-    }
-
     /// The id of the unknown token, where there is one.
     pub fn unk_id(&self) -> Option<u32> {
         self.unk_id
@@ -177,7 +116,7 @@ impl Unigram {
 
     /// The id of a token; the last one where it is there twice.
     pub fn token_to_id(&self, token: &[u8]) -> Option<u32> {
-        self.node_of(token).map(|node| self.ids[node as usize])
+        self.automaton.id(self.alphabet.symbols_of(token))
     }
 
     /// The ids of `<0x00>` to `<0xFF>`, those that there are, where the model falls back to bytes.
@@ -193,62 +132,58 @@ impl Unigram {
         })
     }
 
-    /// Add a text in the form of pretokens, and give where it begins and ends among the symbols.
-    fn add(&self, text: &[u8], ways: &mut Ways) -> (usize, usize) {
-        let start = ways.symbols.len();
-        let mut rest = text;
-        while let Some(&byte) = rest.first() {
-            let (symbol, length) = match self.short.get(usize::from(byte)) {
-                Some(&symbol) => (symbol, 1),
-                None => self.alphabet.first(rest),
-            };
-            ways.symbols.push(symbol);
-            rest = &rest[length..];
-        }
-        let end = ways.symbols.len();
-        ways.symbols.push(BOUND);
-        (start, end)
-    }
-
-    /// Find the best way to each place of the texts.
-    fn find_best(&self, ways: &mut Ways) {
-        match self.is_extreme {
-            false => ways.find::<false>(&self.trie, self.unknown_score),
-            true => ways.find::<true>(&self.trie, self.unknown_score),
-        }
+    /// Add a text in the form of pretokens.
+    fn add(&self, text: &[u8], ways: &mut Ways) {
+        ways.add(|symbols| {
+            let mut rest = text;
+            while let Some(&byte) = rest.first() {
+                let (symbol, length) = match self.short.get(usize::from(byte)) {
+                    Some(&symbol) => (symbol, 1),
+                    None => self.alphabet.first(rest),
+                };
+                symbols.push(symbol);
+                rest = &rest[length..];
+            }
+        });
     }
 
     /// The number of the first character that nothing spells, if there is no unknown token: no better way leads behind it.
-    fn failure(&self, start: usize, end: usize, lasts: &[Last]) -> Option<usize> {
-        let mut behind = lasts[start + 1..=end].iter();
-        self.unk_id.is_none().then(|| behind.position(|last| last.node() == UNKNOWN)).flatten()
+    fn failure(&self, (start, end): (usize, usize), ways: &Ways) -> Option<usize> {
+        let is_unknown = |symbol| ways.last(symbol) == self.automaton.unknown();
+        self.unk_id.is_none().then(|| (start..end).position(is_unknown)).flatten()
     }
 
     /// Append the pieces of a text along its best way, from the end to the beginning. Adjacent pieces that are the unknown
     /// token are one, and the unknown token as text (`<unk>`) counts as such a piece, too.
-    fn find_pieces(&self, start: usize, end: usize, ways: &Ways, pieces: &mut Vec<Piece>) {
+    fn find_pieces(&self, (start, end): (usize, usize), ways: &Ways, pieces: &mut Vec<Piece>) {
         let mut at = end;
         let mut run_end = end;
         while at > start {
-            let (start, node) = (ways.lasts[at].start(), ways.lasts[at].node());
-            if node != UNKNOWN && node != self.unk_node {
+            let id = ways.last(at - 1);
+            let start = at - self.automaton.entries()[id as usize].length as usize;
+            if !self.is_unknown(id) {
                 if at < run_end {
-                    pieces.push((run_end, at, self.node_of_run(&ways.symbols[at..run_end])));
+                    pieces.push((run_end, at, self.id_of_run(ways.symbols(at, run_end))));
                 }
-                prefetch(&self.ids, node as usize);
-                pieces.push((at, start, node));
+                pieces.push((at, start, id));
                 run_end = start;
             }
             at = start;
         }
         if run_end > start {
-            pieces.push((run_end, start, self.node_of_run(&ways.symbols[start..run_end])));
+            pieces.push((run_end, start, self.id_of_run(ways.symbols(start, run_end))));
         }
     }
 
+    /// Whether this is the unknown token, or a character that is none.
+    #[inline(always)]
+    fn is_unknown(&self, number: u32) -> bool {
+        (number == self.automaton.unknown()) | (Some(number) == self.unk_id)
+    }
+
     /// A run of unknown pieces can be a token.
-    fn node_of_run(&self, symbols: &[u32]) -> u32 {
-        self.trie.node_of_key(symbols.iter().copied()).unwrap_or(UNKNOWN)
+    fn id_of_run(&self, symbols: &[u32]) -> u32 {
+        self.automaton.id(symbols.iter().copied()).unwrap_or(UNKNOWN)
     }
 
     /// Give the ids of an unknown piece: those of its bytes, or that of the unknown token.
@@ -268,77 +203,91 @@ impl Unigram {
             return Err(Error::encode("a pretoken of more than 4 GiB"));
         }
         let Scratch { ways, pieces, .. } = scratch;
-        ways.symbols.clear();
-        let (start, end) = self.add(text.as_bytes(), ways);
-        self.find_best(ways);
-        if let Some(failure) = self.failure(start, end, &ways.lasts) {
+        ways.clear();
+        self.add(text.as_bytes(), ways);
+        ways.find(&self.automaton);
+        let bounds = (0, ways.length() - 1);
+        if let Some(failure) = self.failure(bounds, ways) {
             let character = text.chars().nth(failure).map(String::from).unwrap_or_default();
             self.unknown(character.as_bytes())?;
         }
         pieces.clear();
-        self.find_pieces(start, end, ways, pieces);
+        self.find_pieces(bounds, ways, pieces);
         self.ids_of_pieces(text, pieces, give)
     }
 
     /// Give the ids of the pieces of a text as the vocabulary writes it, and where they begin and end in bytes.
     fn ids_of_pieces(&self, text: &str, pieces: &[Piece], mut give: impl FnMut(u32, usize, usize)) -> Result<()> {
         let mut start = 0;
-        for &(piece_end, piece_start, node) in pieces.iter().rev() {
+        for &(piece_end, piece_start, id) in pieces.iter().rev() {
             let mut characters = text[start..].char_indices();
             let end = characters.nth(piece_end - piece_start).map_or(text.len(), |(length, _)| start + length);
-            match node {
+            match id {
                 UNKNOWN => self.ids_of_unknown(&text.as_bytes()[start..end], |id| give(id, start, end))?,
-                node => give(self.ids[node as usize], start, end),
+                id => give(id, start, end),
             }
             start = end;
         }
         Ok(())
     }
 
-    /// Append the ids of all texts: these pretokens, those with the numbers of the bounds.
+    /// Append the ids of all texts, which are these pretokens.
     fn encode_texts(
         &self,
         pretokens: &[&[u8]],
         scratch: &mut Scratch,
         ids: &mut Vec<u32>,
-        places: &mut [Option<(u32, u32)>],
+        places: &mut Vec<Option<(u32, u32)>>,
     ) {
-        let Scratch { written: room, ways, bounds, pieces } = scratch;
-        self.find_best(ways);
-        pieces.clear();
-        // From here on with the ends of their pieces.
-        bounds.retain_mut(|(_, first, last)| {
-            let (start, end) = (*first, *last);
-            let is_spelled = self.failure(start, end, &ways.lasts).is_none();
-            if is_spelled {
-                *first = pieces.len();
-                self.find_pieces(start, end, ways, pieces);
-                *last = pieces.len();
+        scratch.ways.find(&self.automaton);
+        // There is room for one a symbol, and they are found from the end on.
+        let first = ids.len();
+        ids.resize(first + scratch.ways.length(), 0);
+        let entries = self.automaton.entries();
+        for (number, pretoken) in pretokens.iter().enumerate() {
+            let bounds = scratch.ways.bounds(number);
+            let (mut place, mut at) = (first + bounds.1, bounds.1);
+            // Without an unknown token a place off the best way may fail.
+            let mut is_odd = self.unk_id.is_none();
+            while at > bounds.0 {
+                let id = scratch.ways.last(at - 1);
+                place -= 1;
+                ids[place] = id;
+                is_odd |= self.is_unknown(id);
+                at -= entries[id as usize].length as usize;
             }
-            is_spelled
-        });
-        for (number, first, last) in bounds.drain(..) {
-            let pieces = &pieces[first..last];
-            let first = ids.len();
-            let is_unknown = |piece: &Piece| piece.2 == UNKNOWN;
-            let is_spelled = match self.unk_id {
-                _ if self.byte_ids.is_some() && pieces.iter().any(is_unknown) => {
-                    let text = written(self.input, pretokens[number], room);
-                    text.and_then(|text| self.ids_of_pieces(text, pieces, |id, _, _| ids.push(id))).is_ok()
-                }
-                unk_id => {
-                    let id = |piece: &Piece| match piece.2 {
-                        // There is one, or it would be a failure.
-                        UNKNOWN => unk_id.unwrap_or_default(),
-                        node => self.ids[node as usize],
-                    };
-                    ids.extend(pieces.iter().rev().map(id));
-                    true
-                }
-            };
-            places[number] = is_spelled.then_some((first as u32, ids.len() as u32));
+            places.push(match is_odd {
+                false => Some((place as u32, (first + bounds.1) as u32)),
+                true => self.encode_odd(pretoken, bounds, scratch, ids),
+            });
         }
-        ways.symbols.clear();
+        scratch.ways.clear();
+    }
+
+    /// Append the ids of a text that has unknown pieces. None: it fails.
+    fn encode_odd(
+        &self,
+        pretoken: &[u8],
+        bounds: (usize, usize),
+        scratch: &mut Scratch,
+        ids: &mut Vec<u32>,
+    ) -> Option<(u32, u32)> {
+        let Scratch { written: room, ways, pieces } = scratch;
+        if self.failure(bounds, ways).is_some() {
+            return None;
+        }
+        pieces.clear();
+        self.find_pieces(bounds, ways, pieces);
+        let first = ids.len();
+        if self.byte_ids.is_some() && pieces.iter().any(|piece| piece.2 == UNKNOWN) {
+            let text = written(self.input, pretoken, room).ok()?;
+            self.ids_of_pieces(text, pieces, |id, _, _| ids.push(id)).ok()?;
+        } else {
+            // There is an unknown token, or it would be a failure.
+            let id = |piece: &Piece| if piece.2 == UNKNOWN { self.unk_id.unwrap_or_default() } else { piece.2 };
+            ids.extend(pieces.iter().rev().map(id));
+        }
+        Some((first as u32, ids.len() as u32))
     }
 
     /// The tokens of a pretoken with their places. The bytes of a run each cover all of the run.
@@ -349,7 +298,7 @@ impl Unigram {
     /// The string of a token that `tokenize` gave: that of an unknown token is the text that it stands for.
     pub fn value(&self, token: &Token, pretoken: &str) -> String {
         let spelled = pretoken.get(token.start..token.end).unwrap_or("");
-        if self.node_of(spelled.as_bytes()).is_none() {
+        if self.token_to_id(spelled.as_bytes()).is_none() {
             let is_bytes = |ids: &[Option<u32>; 256]| spelled.bytes().all(|byte| ids[byte as usize].is_some());
             if self.byte_ids.as_ref().is_some_and(|ids| is_bytes(ids)) {
                 let value = self.vocabulary.token(token.id).unwrap_or(b"");
@@ -379,11 +328,12 @@ impl PretokenModel for Unigram {
         places: &mut Vec<Option<(u32, u32)>>,
     ) {
         places.clear();
-        places.resize(pretokens.len(), None);
-        scratch.ways.symbols.clear();
+        scratch.ways.clear();
+        let mut first = 0;
         for (number, pretoken) in pretokens.iter().enumerate() {
-            if scratch.ways.symbols.len() > ENOUGH {
-                self.encode_texts(pretokens, scratch, ids, places);
+            if scratch.ways.length() > ENOUGH {
+                self.encode_texts(&pretokens[first..number], scratch, ids, places);
+                first = number;
             }
             let text = match self.input {
                 Input::ByteAlphabet => {
@@ -394,10 +344,9 @@ impl PretokenModel for Unigram {
                 // What is written otherwise has symbols of its own.
                 Input::Text | Input::Spaces(_) => pretoken,
             };
-            let (start, end) = self.add(text, &mut scratch.ways);
-            scratch.bounds.push((number, start, end));
+            self.add(text, &mut scratch.ways);
         }
-        self.encode_texts(pretokens, scratch, ids, places);
+        self.encode_texts(&pretokens[first..], scratch, ids, places);
     }
 }
 
@@ -444,7 +393,7 @@ mod tests {
     fn of_a_token_that_is_there_twice_the_last_counts() {
         let model = Unigram::build(&[("<unk>", 0.0), ("a", -1.0), ("a", -3.0)], Some(0), false, Input::Text);
         assert_eq!(ids(&model, "a").expect("known"), [2]);
-        assert_eq!(model.unknown_score, -13.0);
+        assert_eq!(model.automaton.entries()[3].score, -13.0);
     }
 
     /// The ids of a pretoken by the definition, where there is an unknown token and no byte fallback.
@@ -508,8 +457,10 @@ mod tests {
             }
             let vocab: Vec<(&str, f64)> = tokens.iter().map(|token| (&token.0[..], token.1)).collect();
             let model = Unigram::build(&vocab, Some(0), false, Input::Text);
-            assert_eq!(model.is_extreme, vocab.iter().any(|entry| entry.1 < -1e300));
-            let pretokens: Vec<String> = (0..40).map(|_| text(&mut random, &letters, 40)).collect();
+            let mut pretokens: Vec<String> = (0..40).map(|_| text(&mut random, &letters, 40)).collect();
+            // Of several parts, of few letters, so that states are long.
+            let few = &letters[..2 + round % 3];
+            pretokens.extend((round % 5 == 1).then(|| text(&mut random, few, 300)));
             let bytes: Vec<&[u8]> = pretokens.iter().map(|pretoken| pretoken.as_bytes()).collect();
             let (mut many, mut places) = (vec![], vec![]);
             model.encode_many(&bytes, &mut Scratch::default(), &mut many, &mut places);
