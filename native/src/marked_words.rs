@@ -30,7 +30,7 @@ use memchr::memmem::Finder;
 use crate::character_table::whitespace;
 use crate::error::Result;
 use crate::mapping::Mapping;
-use crate::normalizers::Normalizer;
+use crate::normalizers::{apply_all, Normalizer};
 use crate::patterns::tree::CodePointSet;
 use crate::spec::{PreTokenizer, PrependScheme};
 use crate::words;
@@ -129,12 +129,12 @@ impl MarkedWords {
     /// Append what the core makes of a text.
     pub fn write(&self, text: &str, result: &mut String) -> Result<()> {
         let (begin, end) = self.core;
-        words::apply(&words::flat(&self.normalizer)[begin..end], text, result)
+        apply_all(words::flat(&self.normalizer)[begin..end].iter().copied(), text, result)
     }
 
     /// Append what becomes of a stripped text, or of its end that begins with a separator.
     pub fn write_all(&self, text: &str, result: &mut String) -> Result<()> {
-        words::apply(&words::flat(&self.normalizer)[self.core.0..], text, result)
+        apply_all(words::flat(&self.normalizer)[self.core.0..].iter().copied(), text, result)
     }
 
     /// Whether an added token may be in the text when it is normalized; false is a proof that there is none.

@@ -159,17 +159,7 @@ impl Normalizer {
                 result.push_str(&self.normalize_aligned(AlignedText::of_text(text, 0))?.text);
             }
             Normalizer::Bert(_, mapping) if mapping.apply(text, result) => {}
-            Normalizer::Chain(parts) | Normalizer::Bert(parts, _) => {
-                let mut current = Cow::Borrowed(text);
-                for part in parts {
-                    if part.may_change(&current) {
-                        let mut next = String::with_capacity(current.len() + current.len() / 8);
-                        part.normalize(&current, &mut next)?;
-                        current = Cow::Owned(next);
-                    }
-                }
-                result.push_str(&current);
-            }
+            Normalizer::Chain(parts) | Normalizer::Bert(parts, _) => apply_all(parts, text, result)?,
         }
         Ok(())
     }
@@ -376,6 +366,20 @@ fn steps(strips: bool, lowers: bool) -> usize {
 pub struct Replace {
     content: String,
     pattern: CompiledPattern,
+}
+
+/// Append what steps make of a text, one after the other.
+pub fn apply_all<'a>(steps: impl IntoIterator<Item = &'a Normalizer>, text: &str, result: &mut String) -> Result<()> {
+    let mut current = Cow::Borrowed(text);
+    for step in steps {
+        if step.may_change(&current) {
+            let mut next = String::with_capacity(current.len() + current.len() / 8);
+            step.normalize(&current, &mut next)?;
+            current = Cow::Owned(next);
+        }
+    }
+    result.push_str(&current);
+    Ok(())
 }
 
 impl Replace {

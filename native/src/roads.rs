@@ -189,10 +189,13 @@ fn plan(
         return Ok(None);
     }
     let way = |cutting, rest| Way { cutting, normalizer: stations.normalizer.clone(), rest };
-    let tokens = spec.added_tokens.in_force.iter().filter(|token| token.normalized);
-    let added = tokens.map(|token| stations.normalized(&token.content)).collect::<Result<Vec<_>>>()?;
-    if let (Some(normalizer), Some((_, first))) = (&stations.normalizer, parts.first()) {
-        if let Some(late) = Late::of_marked_words(normalizer, first, &added) {
+    let added = || {
+        let tokens = spec.added_tokens.in_force.iter().filter(|token| token.normalized);
+        tokens.map(|token| stations.normalized(&token.content)).collect::<Result<Vec<_>>>()
+    };
+    if let (Some(normalizer), Some((_, first @ PreTokenizer::Metaspace { .. }))) = (&stations.normalizer, parts.first())
+    {
+        if let Some(late) = Late::of_marked_words(normalizer, first, &added()?) {
             if let Some(way) = marked_words(late, parts, tables)? {
                 let input = way.rest.as_ref().map_or(Input::Text, Rest::input);
                 return Ok(Some((input, way)));
@@ -207,7 +210,7 @@ fn plan(
     }
     if let Some((first, others)) = parts.split_first() {
         let waiting = match (&spec.normalizer, &stations.normalizer) {
-            (Some(parts), Some(whole)) => Waiting::of(parts, whole, first.1, &added)?,
+            (Some(parts), Some(whole)) => Waiting::of(parts, whole, first.1, &added()?)?,
             _ => None,
         };
         let has_whole = waiting.as_ref().is_none_or(|waiting| waiting.whole.is_some());

@@ -8,9 +8,6 @@
 //! A space is not quite apart for `Precompiled`: a mark behind it is in one cluster with it. So a word is normalized together
 //! with the space before it, and other separators have to be controls.
 
-use std::borrow::Cow;
-
-use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::normalizers::Normalizer;
 use crate::patterns::tree::CodePointSet;
@@ -21,20 +18,6 @@ pub fn flat(normalizer: &Normalizer) -> Vec<&Normalizer> {
         Normalizer::Chain(parts) => parts.iter().flat_map(flat).collect(),
         step => vec![step],
     }
-}
-
-/// Append what steps make of a text.
-pub fn apply(steps: &[&Normalizer], text: &str, result: &mut String) -> Result<()> {
-    let mut current = Cow::Borrowed(text);
-    for step in steps {
-        if step.may_change(&current) {
-            let mut next = String::with_capacity(current.len() + current.len() / 8);
-            step.normalize(&current, &mut next)?;
-            current = Cow::Owned(next);
-        }
-    }
-    result.push_str(&current);
-    Ok(())
 }
 
 /// The ASCII characters at which a text can be cut before it is normalized, the space among them. They become one of
